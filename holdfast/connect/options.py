@@ -1,0 +1,280 @@
+"""Options are declared once, in a class, and everything else is read from it.
+
+    @options
+    class CsvOptions:
+        folder: str  #: Where finished files appear.
+        header: bool = True  #: Write column names as the first line.
+        rows_max: int = option(1000, key="rows.max", aliases=("max_rows",), at_least=1)
+
+A field without a default is required.  A field's type says what a job file may give: `str`, `int`,
+`float`, `bool`, `Secret`, `Literal[...]`, a `StrEnum`, `list[T]`, `dict[str, T]`, `T | None`,
+another options class, `Plain` for anything, or a class with a `from_node` of its own.  The `#:`
+comment is the option's text in `--help`, the docs and forms.
+"""
+
+import ast
+import dataclasses
+import inspect
+import textwrap
+import tokenize
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, Field, dataclass
+from difflib import get_close_matches
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
+
+from holdfast.connect.convert import convert, type_text
+from holdfast.connect.report import Report
+from holdfast.model.tree import Block, Entry, Node
+
+T = TypeVar("T")
+_META = "holdfast.option"
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """What `option()` was told."""
+
+    key: str | None = None
+    aliases: tuple[str, ...] = ()
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OptionInfo:
+    """One option as help, docs and forms show it."""
+
+    name: str
+    key: str
+    kind: str
+    required: bool
+    default: object
+    doc: str
+    aliases: tuple[str, ...]
+    inner: type | None
+
+
+def option(
+    default: Any = MISSING,
+    *,
+    key: str | None = None,
+    aliases: tuple[str, ...] = (),
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> Any:
+    """Declare what a type and a default cannot say: another key, older names, bounds."""
+    declared = _Declared(key, aliases, at_least, at_most)
+    if isinstance(default, (list, dict, set)):
+        kept = default
+        return dataclasses.field(default_factory=lambda: kept, metadata={_META: declared})
+    return dataclasses.field(default=default, metadata={_META: declared})
+
+
+@dataclass_transform(field_specifiers=(option,), frozen_default=True, kw_only_default=True)
+def options(cls: type[T]) -> type[T]:
+    """Turn a class of typed fields into an options class (a frozen dataclass)."""
+    made = dataclass(frozen=True, kw_only=True)(cls)
+    made.__holdfast_options__ = True  # type: ignore[attr-defined]
+    return made
+
+
+def is_options(kind: object) -> bool:
+    """Say whether this is an options class."""
+    return isinstance(kind, type) and getattr(kind, "__holdfast_options__", False)
+
+
+def read_options(cls: type[T], block: Block, about: str, report: Report) -> T | None:
+    """Build an options object from what a job file says, or report every mistake and return None.
+
+    `about` names the plug-in in messages.  Unknown options are mistakes unless the class sets
+    `pass_through = True` and has a field `passed` to take them.
+    """
+    before = len(report.mistakes)
+    values: dict[str, Any] = {}
+    used: list[Entry] = []
+    hints = get_type_hints(cls)
+    for field in _fields(cls):
+        declared = _declared(field)
+        entry = _find(block, field, declared, used)
+        if entry is None:
+            if _required(field):
+                keys = " or ".join(f"'{k}'" for k in (_key(field), *declared.aliases))
+                report.error(block.place, f"{about}: required option {keys} is missing.")
+            continue
+        where = f"{about}: {_key(field)}"
+        value = convert(entry.node, hints[field.name], where, report, read_options)
+        if value is not MISSING:
+            _check_bounds(value, declared, entry.node, where, report)
+            values[field.name] = value
+    rest = _unused(block, used)
+    if getattr(cls, "pass_through", False):
+        values["passed"] = {path: entry.node for path, entry in rest}
+    else:
+        _report_unknown(cls, rest, about, report)
+    if len(report.mistakes) > before:
+        return None
+    return _build(cls, values, block, about, report)
+
+
+def _build(
+    cls: type[T], values: dict[str, Any], block: Block, about: str, report: Report
+) -> T | None:
+    """Make the object and let it check what no single option can (`problems`)."""
+    made = cls(**values)
+    problems: Callable[[], Iterator[tuple[str, str]]] | None = getattr(made, "problems", None)
+    found = list(problems()) if problems else []
+    for name, message in found:
+        field = next((f for f in _fields(cls) if f.name == name), None)
+        entry = _find(block, field, _declared(field), []) if field else None
+        report.error(entry.node.place if entry else block.place, f"{about}: {message}")
+    return None if found else made
+
+
+def describe(cls: type) -> tuple[OptionInfo, ...]:
+    """Return every option of a class, in the order declared."""
+    docs, hints = _docs(cls), get_type_hints(cls)
+    return tuple(
+        OptionInfo(
+            name=f.name,
+            key=_key(f),
+            kind=type_text(hints[f.name]),
+            required=_required(f),
+            default=None if _required(f) else _default(f),
+            doc=docs.get(f.name, ""),
+            aliases=_declared(f).aliases,
+            inner=_inner(hints[f.name]),
+        )
+        for f in _fields(cls)
+    )
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """Return ` Did you mean 'x'?` for the nearest good name, or nothing."""
+    lowered = {k.lower(): k for k in known}
+    close = get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.6)
+    return f" Did you mean '{lowered[close[0]]}'?" if close else ""
+
+
+def _fields(cls: type) -> list[Field[Any]]:
+    return [f for f in dataclasses.fields(cls) if f.name != "passed"]
+
+
+def _declared(field: Field[Any]) -> _Declared:
+    declared = field.metadata.get(_META, _Declared())
+    assert isinstance(declared, _Declared)
+    return declared
+
+
+def _key(field: Field[Any]) -> str:
+    return _declared(field).key or field.name
+
+
+def _required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _default(field: Field[Any]) -> object:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def _find(block: Block, field: Field[Any], declared: _Declared, used: list[Entry]) -> Entry | None:
+    """Return the entry for an option under its key or an older name; the key wins."""
+    found = None
+    for key in (_key(field), *declared.aliases):
+        entry = block.find(key)
+        if entry:
+            used.append(entry)
+            found = found or entry
+    return found
+
+
+def _unused(block: Block, used: list[Entry], prefix: str = "") -> list[tuple[str, Entry]]:
+    """Return the outermost entries that no option took."""
+    rest: list[tuple[str, Entry]] = []
+    for entry in block.entries:
+        if any(entry is u for u in used):
+            continue
+        path = prefix + entry.key
+        holds = isinstance(entry.node, Block) and any(_within(entry.node, u) for u in used)
+        if holds and isinstance(entry.node, Block):
+            rest += _unused(entry.node, used, path + ".")
+        else:
+            rest.append((path, entry))
+    return rest
+
+
+def _within(block: Block, wanted: Entry) -> bool:
+    return any(
+        e is wanted or (isinstance(e.node, Block) and _within(e.node, wanted))
+        for e in block.entries
+    )
+
+
+def _report_unknown(cls: type, rest: list[tuple[str, Entry]], about: str, report: Report) -> None:
+    known = [k for f in _fields(cls) for k in (_key(f), *_declared(f).aliases)]
+    for path, entry in rest:
+        inside = isinstance(entry.node, Block) and any(k.startswith(path + ".") for k in known)
+        leaves = [(f"{path}.{p}", e) for p, e in entry.node.leaves()] if inside else []  # type: ignore[union-attr]
+        for name, leaf in leaves or [(path, entry)]:
+            hint = nearest(name, known)
+            report.unknown(leaf.place, f"{about}: unknown option '{name}'.{hint}")
+
+
+def _check_bounds(value: Any, d: _Declared, node: Node, where: str, report: Report) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return
+    if d.at_least is not None and value < d.at_least:
+        report.error(node.place, f"{where} = {value} is too small. Give at least {d.at_least}.")
+    if d.at_most is not None and value > d.at_most:
+        report.error(node.place, f"{where} = {value} is too large. Give at most {d.at_most}.")
+
+
+def _inner(hint: Any) -> type | None:
+    """Return the options class inside a type, e.g. that of `list[Rule] | None`."""
+    if is_options(hint):
+        found: type = hint
+        return found
+    for part in getattr(hint, "__args__", ()):
+        inner = _inner(part)
+        if inner:
+            return inner
+    return None
+
+
+def _docs(cls: type) -> dict[str, str]:
+    """Return the `#:` comment of each field; none where the source is not at hand."""
+    docs: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if not is_options(base):
+            continue
+        try:
+            source = textwrap.dedent(inspect.getsource(base))
+        except (OSError, TypeError):
+            continue
+        docs |= _comments(source)
+    return docs
+
+
+def _comments(source: str) -> dict[str, str]:
+    """Map field names to the `#:` comments on their lines, or on the lines just above."""
+    lines = source.splitlines(keepends=True)
+    notes: dict[int, str] = {}
+    for token in tokenize.generate_tokens(iter(lines).__next__):
+        if token.type == tokenize.COMMENT and token.string.startswith("#:"):
+            notes[token.start[0]] = token.string[2:].strip()
+    body = ast.parse(source).body[0]
+    assert isinstance(body, ast.ClassDef)
+    docs: dict[str, str] = {}
+    for node in body.body:
+        if not (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)):
+            continue
+        last = node.end_lineno or node.lineno
+        parts = [notes[n] for n in range(node.lineno, last + 1) if n in notes]
+        above = node.lineno - 1
+        while above in notes and lines[above - 1].lstrip().startswith("#:"):
+            parts.insert(0, notes[above])
+            above -= 1
+        docs[node.target.id] = " ".join(parts)
+    return docs

@@ -1,0 +1,45 @@
+"""What sources, transforms and sinks have in common: a name, options and where they run."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar, get_args
+
+from holdfast.model.job import Mode, Role
+
+O = TypeVar("O")  # noqa: E741
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a plug-in runs.  The same for every attempt of one incarnation of a job."""
+
+    job_id: str
+    job_name: str
+    stage: str
+    mode: Mode
+    parallelism: int = 1
+    checkpointing: bool = False
+    allow_python: bool = False
+
+
+class Plugin(Generic[O]):
+    """A source, transform or sink.  `class Csv(Sink[CsvOptions])` says which options it takes."""
+
+    name: ClassVar[str]
+    """The name job files use; upper and lower case do not matter."""
+
+    refused: ClassVar[str] = ""
+    """Where set, a job that names this plug-in is refused with this sentence."""
+
+    role: ClassVar[Role]
+    options_class: ClassVar[type[Any]]
+
+    def __init__(self, options: O, context: Context) -> None:
+        self.options = options
+        self.context = context
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for base in getattr(cls, "__orig_bases__", ()):
+            for argument in get_args(base):
+                if isinstance(argument, type):
+                    cls.options_class = argument

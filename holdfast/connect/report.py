@@ -1,0 +1,37 @@
+"""Where checks put what they find, so that a user hears of every mistake at once."""
+
+from dataclasses import dataclass, field
+
+from holdfast.errors import JobFileError, Mistake, Place
+
+LENIENT_HINT = " Remove it, or run with --lenient to ignore unknown options as SeaTunnel does."
+
+
+@dataclass
+class Report:
+    """Mistakes and warnings found so far.  Lenient turns unknown options into warnings."""
+
+    lenient: bool = False
+    mistakes: list[Mistake] = field(default_factory=list)
+    warnings: list[Mistake] = field(default_factory=list)
+
+    def error(self, place: Place, message: str) -> None:
+        """Note a mistake: the job will not run."""
+        self.mistakes.append(Mistake(place, message))
+
+    def warn(self, place: Place, message: str) -> None:
+        """Note something the user should know; the job runs."""
+        self.warnings.append(Mistake(place, message))
+
+    def unknown(self, place: Place, message: str) -> None:
+        """Note an option nobody knows."""
+        if self.lenient:
+            self.warn(place, message + " It is ignored.")
+        else:
+            hint = "" if "Did you mean" in message else LENIENT_HINT
+            self.error(place, message + hint)
+
+    def raise_if_any(self) -> None:
+        """Raise all mistakes together, if there are any."""
+        if self.mistakes:
+            raise JobFileError(self.mistakes)

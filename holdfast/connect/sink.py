@@ -1,0 +1,90 @@
+"""The contract for sinks: stage out of sight, then commit.
+
+Workers call `write`, which puts rows where no reader looks and returns what a commit will need.
+Only `commit`, called once a checkpoint is durable, makes them visible.  A worker that dies in
+between leaves files nobody sees.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from holdfast.connect.placeholders import resolve
+from holdfast.connect.plugin import O, Plugin
+from holdfast.connect.tables import Tables
+from holdfast.model.job import Guarantee, Role
+from holdfast.model.table import Table
+from holdfast.model.tree import Plain
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """Which try at which slice is being written.  No two tries share one.
+
+    Anything a sink stages carries `name`, so that leftovers of a dead attempt can be told apart
+    and removed.
+    """
+
+    job_id: str
+    task: str
+    attempt: int
+    number: int
+
+    @property
+    def name(self) -> str:
+        """A name for files and tables that is unique to this try."""
+        return f"{self.job_id}-{self.task}-a{self.attempt}-s{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Committable:
+    """All that any process needs to make staged rows of one table visible.
+
+    `content` is plain data with the version of its layout beside it; it is stored in checkpoints.
+    """
+
+    version: int
+    table: str
+    rows: int
+    bytes: int
+    content: Plain
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """Which commit this is.  `user` belongs to one incarnation and sink; `number` only grows."""
+
+    user: str
+    number: int
+
+
+class Sink(Plugin[O]):
+    """Where rows go."""
+
+    role: ClassVar[Role] = Role.SINK
+
+    guarantee: ClassVar[Guarantee] = Guarantee.EXACTLY_ONCE
+    """What this sink promises.  One that cannot stage says AT_LEAST_ONCE and writes in `write`."""
+
+    def prepare(self, tables: Sequence[Table]) -> None:
+        """Do what happens once at the start of a job, never on restore: save modes, new tables."""
+
+    def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
+        """Write rows out of sight and return what `commit` needs.
+
+        Called once for each slice of each task; again with another staging if it fails.
+        """
+        raise NotImplementedError
+
+    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+        """Make staged rows visible.  Called at least once, perhaps by another process.
+
+        A repeated call with the same identifier changes nothing.  Runs without Spark.
+        """
+
+    def abort(self, committables: Sequence[Committable]) -> None:
+        """Remove what was staged and will never be committed.  May be repeated."""
+
+    def options_for(self, table: Table) -> O:
+        """Return the options with `${table_name}` and its like filled in for one table."""
+        return resolve(self.options, table)

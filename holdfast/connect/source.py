@@ -1,0 +1,88 @@
+"""The contract for sources.
+
+A source is asked what to read next (`plan`), then to read it (`read`).  The answer to `plan` is
+data, so a slice that failed is read again from the same words, by any process.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, ClassVar
+
+from holdfast.connect.plugin import O, Plugin
+from holdfast.connect.tables import Tables
+from holdfast.model.job import Role
+from holdfast.model.table import Table
+from holdfast.model.tree import Plain
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What one Spark job reads, and where the source reads next once it has.
+
+    Both are plain data: they are stored in checkpoints and sent between processes.
+    """
+
+    content: Plain
+    after: Plain
+
+
+class Nothing(Enum):
+    """Why `plan` has no slice."""
+
+    IDLE = "idle"
+    """Nothing now; ask again later."""
+
+    END = "end"
+    """Nothing ever again: the source is bounded and has been read whole."""
+
+
+IDLE, END = Nothing.IDLE, Nothing.END
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much the next slice may take.  `rows` None: all there is, in one go.
+
+    `now_s` is a clock that never goes back, for sources that pace themselves.
+    """
+
+    rows: int | None
+    now_s: float
+
+
+class Source(Plugin[O]):
+    """Where rows come from.
+
+    A source that is read in one go overrides `read` alone.
+    """
+
+    role: ClassVar[Role] = Role.SOURCE
+
+    def tables(self) -> tuple[Table, ...] | None:
+        """Return the tables this source yields as far as its options tell; None: ask Spark.
+
+        Called for plans and checks, without Spark, any number of times.
+        """
+        return None
+
+    def plan(self, position: Plain, budget: Budget) -> Slice | Nothing:
+        """Return what to read next, or why there is nothing.
+
+        `position` is None at first and then the `after` of the last slice that was kept, perhaps
+        read back from a checkpoint by another process.  May be called again with a position it
+        has seen before.
+        """
+        return Slice(None, "read") if position is None else END
+
+    def read(self, spark: "SparkSession", content: Plain) -> Tables:
+        """Return the rows of a slice, lazily: no Spark job runs before the sink writes."""
+        raise NotImplementedError
+
+    def committed(self, position: Plain) -> None:
+        """Hear that everything before `position` is visible; a log may be released up to there.
+
+        At least once for the last position of a commit; not for each one.
+        """

@@ -1,0 +1,90 @@
+"""Rows on their way: an ordered mapping from table path to DataFrame.
+
+One source may hand over many tables.  A transform takes such a mapping and returns one, a sink
+writes one.  Everything is lazy: Spark sees one plan from read to write.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from holdfast.model.table import HIDDEN, KIND, Column, Table, TablePath
+from holdfast.model.types import from_spark, quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of one table: what is known about it, and the DataFrame that yields them.
+
+    A changelog's DataFrame has the hidden column `__kind`; a table that only grows has none, and
+    pays nothing for it.
+    """
+
+    table: Table
+    frame: "DataFrame"
+
+    @classmethod
+    def of(cls, table: Table | TablePath | str, frame: "DataFrame") -> "Rows":
+        """Wrap a DataFrame; its columns become the table's, declared details of them are kept."""
+        if isinstance(table, str):
+            table = TablePath.parse(table)
+        if isinstance(table, TablePath):
+            table = Table(table)
+        found = tuple(
+            Column(f.name, from_spark(f.dataType.jsonValue()), f.nullable)
+            for f in frame.schema.fields
+            if f.name not in HIDDEN
+        )
+        table = table.with_columns(found)
+        return cls(replace(table, changelog=KIND in frame.columns), frame)
+
+    def with_frame(self, frame: "DataFrame") -> "Rows":
+        """Return the same table with other rows and, perhaps, other columns."""
+        return Rows.of(self.table, frame)
+
+    def renamed(self, path: TablePath) -> "Rows":
+        """Return the same rows under another table path."""
+        return Rows(replace(self.table, path=path), self.frame)
+
+    @property
+    def visible(self) -> "DataFrame":
+        """The frame without hidden columns, for sinks that write plain rows."""
+        return self.frame.drop(*HIDDEN)
+
+    @property
+    def kind_sql(self) -> str:
+        """A Spark SQL expression for the row kind, also where there is no changelog."""
+        return quote(KIND) if self.table.changelog else "'INSERT'"
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The hidden columns this frame has, which a transform must carry along."""
+        return tuple(c for c in self.frame.columns if c in HIDDEN)
+
+
+class Tables:
+    """An ordered mapping from table path to rows.  Paths are unique; order is the source's."""
+
+    def __init__(self, rows: Iterable[Rows]) -> None:
+        self._rows = {str(r.table.path): r for r in rows}
+
+    def __iter__(self) -> Iterator[Rows]:
+        return iter(self._rows.values())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, path: str) -> Rows:
+        return self._rows[path]
+
+    def get(self, path: str) -> Rows | None:
+        """Return the rows of the table at this path, or None."""
+        return self._rows.get(path)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The table paths, in order."""
+        return tuple(self._rows)

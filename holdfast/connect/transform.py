@@ -1,0 +1,35 @@
+"""The contract for transforms: DataFrame in, DataFrame out, nothing runs."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from holdfast.connect.plugin import O, Plugin
+from holdfast.connect.tables import Rows, Tables
+from holdfast.model.job import Role
+
+
+class Transform(Plugin[O]):
+    """A change to rows on their way.
+
+    Most transforms see one table at a time and override `apply`; the engine picks the tables
+    (`table_match_regex`, `table_transform`), builds a transform with the options meant for each,
+    and passes the others through.  Two results with one table path are united.
+    """
+
+    role: ClassVar[Role] = Role.TRANSFORM
+
+    per_table: ClassVar[bool] = True
+    """Whether `table_match_regex` and `table_transform` apply."""
+
+    @classmethod
+    def joins(cls, options: O, inputs: tuple[str, ...]) -> bool:
+        """Say whether rows of several inputs meet here, so that Spark must plan them together."""
+        return False
+
+    def apply(self, rows: Rows) -> Rows:
+        """Return the changed table.  Hidden columns (`rows.hidden`) must be carried along."""
+        raise NotImplementedError
+
+    def join(self, inputs: Mapping[str, Tables]) -> Tables:
+        """Return the tables made from several inputs, by name; only called where `joins` is true."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Public helpers for connector authors: the conformance kit.  Nobody in Holdfast imports it."""
