@@ -4,9 +4,11 @@ Each failure is reported with its place and what to give instead; `MISSING` then
 value, and checking goes on, so that one run shows every mistake.
 """
 
+import re
 import types
 from collections.abc import Callable
 from dataclasses import MISSING
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -15,6 +17,11 @@ from holdfast.model.secret import MASK, Secret
 from holdfast.model.tree import Block, Items, Node, Plain, Scalar, to_plain
 
 TRUE, FALSE = {"true", "yes", "on"}, {"false", "no", "off"}
+
+SHORT_NAME = 4
+"""Names this short differ much by one letter; a suggestion for them may be less alike."""
+
+_VARIABLE = re.compile(r"\$\{([^:{}]+)[:}]")
 
 ReadOptions = Callable[[Any, Block, str, Report], Any]
 
@@ -72,11 +79,15 @@ def shown(node: Node) -> str:
     """Return a value as an error may show it."""
     match node:
         case Scalar(text=text):
-            return f"'{text}'" if len(text) <= 60 else f"'{text[:57]}...'"
+            return "null" if node.value is None else _quoted(text)
         case Items():
             return "a list"
         case Block():
             return "a block"
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'" if len(text) <= 60 else f"'{text[:57]}...'"
 
 
 def _optional(node: Node, args: Any, where: str, report: Report, nested: ReadOptions) -> Any:
@@ -98,8 +109,28 @@ def _choice(node: Node, choices: dict[str, Any], where: str, report: Report) -> 
         for text, value in choices.items():
             if node.text.lower() == text.lower():
                 return value
-    report.error(node.place, f"{where} = {shown(node)} is not one of {', '.join(choices)}.")
+    known = list(choices)
+    hint = unfilled(node) or (nearest(node.text, known) if isinstance(node, Scalar) else "")
+    report.error(node.place, f"{where} must be {_either(known)}, not {shown(node)}.{hint}")
     return MISSING
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """Return ` Did you mean 'x'?` for the nearest good name, or nothing."""
+    lowered = {k.lower(): k for k in known}
+    cutoff = 0.6 if len(name) <= SHORT_NAME else 0.7
+    close = get_close_matches(name.lower(), list(lowered), n=1, cutoff=cutoff)
+    return f" Did you mean '{lowered[close[0]]}'?" if close else ""
+
+
+def unfilled(node: Node) -> str:
+    """Return how to fill the variable that a value still holds, or nothing."""
+    found = _VARIABLE.search(node.text) if isinstance(node, Scalar) else None
+    return f" Give the variable's value: -i {found[1]}=VALUE." if found else ""
+
+
+def _either(words: list[str]) -> str:
+    return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
 
 
 def _list(
@@ -187,6 +218,7 @@ def _wrong(node: Node, hint: Any, where: str, report: Report) -> Any:
         Items: "a list [ ... ]",
         Scalar: "a single value",
     }.get(hint, type_text(hint))
-    found = MASK if hint is Secret else shown(node)
-    report.error(node.place, f"{where} = {found} is not {wanted}.")
+    # A secret is never shown, not even a wrong one.
+    found = MASK if hint is Secret and isinstance(node, Scalar) else shown(node)
+    report.error(node.place, f"{where} must be {wanted}, not {found}.{unfilled(node)}")
     return MISSING

@@ -19,15 +19,17 @@ import textwrap
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, dataclass
-from difflib import get_close_matches
 from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
 from holdfast.connect.convert import convert, type_text
+from holdfast.connect.convert import nearest as nearest
 from holdfast.connect.report import Report
 from holdfast.model.tree import Block, Entry, Node
 
 T = TypeVar("T")
 _META = "holdfast.option"
+LISTED_MAX = 8
+"""How many options a message may list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,9 @@ def option(
 @dataclass_transform(field_specifiers=(option,), frozen_default=True, kw_only_default=True)
 def options(cls: type[T]) -> type[T]:
     """Turn a class of typed fields into an options class (a frozen dataclass)."""
+    for name, value in list(vars(cls).items()):
+        if isinstance(value, (list, dict, set)) and name in cls.__annotations__:
+            setattr(cls, name, option(value))
     made = dataclass(frozen=True, kw_only=True)(cls)
     made.__holdfast_options__ = True  # type: ignore[attr-defined]
     return made
@@ -98,8 +103,7 @@ def read_options(cls: type[T], block: Block, about: str, report: Report) -> T | 
         entry = _find(block, field, declared, used)
         if entry is None:
             if _required(field):
-                keys = " or ".join(f"'{k}'" for k in (_key(field), *declared.aliases))
-                report.error(block.place, f"{about}: required option {keys} is missing.")
+                _report_missing(cls, field, hints[field.name], block, about, report)
             continue
         where = f"{about}: {_key(field)}"
         value = convert(entry.node, hints[field.name], where, report, read_options)
@@ -146,13 +150,6 @@ def describe(cls: type) -> tuple[OptionInfo, ...]:
         )
         for f in _fields(cls)
     )
-
-
-def nearest(name: str, known: list[str]) -> str:
-    """Return ` Did you mean 'x'?` for the nearest good name, or nothing."""
-    lowered = {k.lower(): k for k in known}
-    close = get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.6)
-    return f" Did you mean '{lowered[close[0]]}'?" if close else ""
 
 
 def _fields(cls: type) -> list[Field[Any]]:
@@ -212,23 +209,40 @@ def _within(block: Block, wanted: Entry) -> bool:
     )
 
 
+def _report_missing(
+    cls: type, field: Field[Any], hint: Any, block: Block, about: str, report: Report
+) -> None:
+    keys = " or ".join(f"'{k}'" for k in (_key(field), *_declared(field).aliases))
+    doc = _docs(cls).get(field.name, "")
+    message = f"{about}: required option {keys} ({type_text(hint)}) is missing."
+    report.error(block.place, f"{message} {doc}".rstrip())
+
+
 def _report_unknown(cls: type, rest: list[tuple[str, Entry]], about: str, report: Report) -> None:
     known = [k for f in _fields(cls) for k in (_key(f), *_declared(f).aliases)]
     for path, entry in rest:
         inside = isinstance(entry.node, Block) and any(k.startswith(path + ".") for k in known)
         leaves = [(f"{path}.{p}", e) for p, e in entry.node.leaves()] if inside else []  # type: ignore[union-attr]
         for name, leaf in leaves or [(path, entry)]:
-            hint = nearest(name, known)
+            hint = nearest(name, known) or _listed(cls)
             report.unknown(leaf.place, f"{about}: unknown option '{name}'.{hint}")
+
+
+def _listed(cls: type) -> str:
+    """Return the options of a class for a message, where they are few."""
+    keys = [_key(f) for f in _fields(cls)]
+    if not keys:
+        return " It takes no options of its own."
+    return f" Its options: {', '.join(keys)}." if len(keys) <= LISTED_MAX else ""
 
 
 def _check_bounds(value: Any, d: _Declared, node: Node, where: str, report: Report) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return
     if d.at_least is not None and value < d.at_least:
-        report.error(node.place, f"{where} = {value} is too small. Give at least {d.at_least}.")
+        report.error(node.place, f"{where} must be at least {d.at_least}, not {value}.")
     if d.at_most is not None and value > d.at_most:
-        report.error(node.place, f"{where} = {value} is too large. Give at most {d.at_most}.")
+        report.error(node.place, f"{where} must be at most {d.at_most}, not {value}.")
 
 
 def _inner(hint: Any) -> type | None:
@@ -276,5 +290,5 @@ def _comments(source: str) -> dict[str, str]:
         while above in notes and lines[above - 1].lstrip().startswith("#:"):
             parts.insert(0, notes[above])
             above -= 1
-        docs[node.target.id] = " ".join(parts)
+        docs[node.target.id] = " ".join(" ".join(parts).split())
     return docs

@@ -19,6 +19,8 @@ class Context:
     parallelism: int = 1
     checkpointing: bool = False
     allow_python: bool = False
+    output: str | None = None
+    """The name the job file gives this stage's rows (`plugin_output`)."""
 
 
 class Plugin(Generic[O]):
@@ -29,6 +31,9 @@ class Plugin(Generic[O]):
 
     refused: ClassVar[str] = ""
     """Where set, a job that names this plug-in is refused with this sentence."""
+
+    needs_python: ClassVar[bool] = False
+    """Whether it runs code out of the job file, which only the operator may allow."""
 
     role: ClassVar[Role]
     options_class: ClassVar[type[Any]]

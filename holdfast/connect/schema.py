@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from holdfast.connect.convert import nearest, shown
 from holdfast.connect.report import Report
 from holdfast.model.table import Column, Key, Table, TablePath
 from holdfast.model.tree import Block, Items, Node, Scalar, to_plain
@@ -31,13 +32,16 @@ class Schema:
             raise ValueError("a schema is a block { ... }")
         for entry in node.entries:
             if entry.key not in KNOWN:
-                report.unknown(entry.place, f"{where}: unknown option '{entry.key}'.")
+                hint = nearest(entry.key, list(KNOWN)) or f" Its options: {', '.join(KNOWN)}."
+                report.unknown(entry.place, f"{where}: unknown option '{entry.key}'.{hint}")
         path = _text(node.get("table"))
         columns = tuple(_fields(node.get("fields"), where, report))
         columns += tuple(_columns(node.get("columns"), where, report))
         names = [c.name for c in columns]
         for name in {n for n in names if names.count(n) > 1}:
-            report.error(node.place, f"{where}: column '{name}' stands twice.")
+            report.error(
+                node.place, f"{where}: column '{name}' stands twice. Rename or remove one."
+            )
         table = Table(
             path=TablePath.parse(path) if path else TablePath(""),
             columns=columns,
@@ -74,7 +78,7 @@ def _fields(node: Node | None, where: str, report: Report) -> Iterator[Column]:
     if node is None:
         return
     if not isinstance(node, Block):
-        report.error(node.place, f"{where}.fields is not a block {{ ... }}.")
+        report.error(node.place, f"{where}.fields must be a block {{ ... }}, not {shown(node)}.")
         return
     for entry in node.entries:
         found = type_from_node(entry.node, f"{where}.fields.{entry.key}", report)
@@ -86,16 +90,17 @@ def _columns(node: Node | None, where: str, report: Report) -> Iterator[Column]:
     if node is None:
         return
     if not isinstance(node, Items):
-        report.error(node.place, f"{where}.columns is not a list [ ... ].")
+        report.error(node.place, f"{where}.columns must be a list [ ... ], not {shown(node)}.")
         return
     for i, item in enumerate(node.items):
         here = f"{where}.columns[{i}]"
         if not isinstance(item, Block):
-            report.error(item.place, f"{here} is not a block {{ ... }}.")
+            report.error(item.place, f"{here} must be a block {{ ... }}, not {shown(item)}.")
             continue
         for entry in item.entries:
             if entry.key not in COLUMN_KEYS:
-                report.unknown(entry.place, f"{here}: unknown option '{entry.key}'.")
+                hint = nearest(entry.key, list(COLUMN_KEYS))
+                report.unknown(entry.place, f"{here}: unknown option '{entry.key}'.{hint}")
         name, kind = _text(item.get("name")), item.get("type")
         if not name or kind is None:
             report.error(item.place, f"{here}: a column needs a 'name' and a 'type'.")
@@ -122,7 +127,9 @@ def _primary_key(node: Node | None, where: str, names: list[str], report: Report
     if node is None:
         return None
     if not isinstance(node, Block):
-        report.error(node.place, f"{where}.primaryKey is not a block {{ ... }}.")
+        report.error(
+            node.place, f"{where}.primaryKey must be a block {{ ... }}, not {shown(node)}."
+        )
         return None
     columns = _texts(node.get("columnNames"))
     _check_columns(columns, names, f"{where}.primaryKey", node, report)
@@ -135,11 +142,13 @@ def _constraints(node: Node | None, where: str, names: list[str], report: Report
     for i, item in enumerate(node.items if isinstance(node, Items) else (node,)):
         here = f"{where}.constraintKeys[{i}]"
         if not isinstance(item, Block):
-            report.error(item.place, f"{here} is not a block {{ ... }}.")
+            report.error(item.place, f"{here} must be a block {{ ... }}, not {shown(item)}.")
             continue
         kind = _text(item.get("constraintType")).upper()
         if kind not in KEY_KINDS:
-            report.error(item.place, f"{here}: constraintType is one of {', '.join(KEY_KINDS)}.")
+            report.error(
+                item.place, f"{here}: constraintType must be one of {', '.join(KEY_KINDS)}."
+            )
         listed = item.get("constraintColumns")
         blocks = (
             [n for n in listed.items if isinstance(n, Block)] if isinstance(listed, Items) else []
@@ -156,7 +165,8 @@ def _check_columns(
     for column in columns:
         if names and column not in names:
             known = ", ".join(names)
-            report.error(node.place, f"{where}: there is no column '{column}'. Columns: {known}.")
+            hint = nearest(column, names) or f" Columns: {known}."
+            report.error(node.place, f"{where}: there is no column '{column}'.{hint}")
 
 
 def _text(node: Node | None) -> str:

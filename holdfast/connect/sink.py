@@ -5,7 +5,7 @@ Only `commit`, called once a checkpoint is durable, makes them visible.  A worke
 between leaves files nobody sees.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -72,7 +72,8 @@ class Sink(Plugin[O]):
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Write rows out of sight and return what `commit` needs.
 
-        Called once for each slice of each task; again with another staging if it fails.
+        Called for each slice of each task, perhaps for one table at a time; again with another
+        staging if it fails.  `rows` of a committable is -1 where only Spark's counters know it.
         """
         raise NotImplementedError
 
@@ -84,6 +85,13 @@ class Sink(Plugin[O]):
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove what was staged and will never be committed.  May be repeated."""
+
+    def finish(self, rows: Mapping[str, int]) -> None:
+        """Hear that the input has ended, just before the last commit.
+
+        `rows` counts what was written for each table path, over the whole job.  Raise UserError
+        to fail the job; what is staged then never shows.
+        """
 
     def options_for(self, table: Table) -> O:
         """Return the options with `${table_name}` and its like filled in for one table."""

@@ -31,5 +31,5 @@ class Transform(Plugin[O]):
         raise NotImplementedError
 
     def join(self, inputs: Mapping[str, Tables]) -> Tables:
-        """Return the tables made from several inputs, by name; only called where `joins` is true."""
+        """Return the tables made from several inputs, by name; called where `joins` is true."""
         raise NotImplementedError

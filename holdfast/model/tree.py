@@ -1,8 +1,9 @@
 """A parsed job file: scalars, lists and blocks, each knowing where it stands.
 
 All formats (HOCON, JSON, YAML, SQL) become this tree, so that checking and its error positions
-are written once.  A key is one path element: `row.num = 1` is a block `row` with an entry `num`,
-while the quoted key `"a.b"` stays whole.
+are written once.  A dotted key may be nested (`row.num = 1` as a block `row` with an entry `num`)
+or whole (`"row.num"`, and every dotted key deeper in a plug-in's block, where it may be a column's
+name): `Block.find` and `Block.leaves` see through both, `Block.get` does not.
 """
 
 from collections.abc import Iterator

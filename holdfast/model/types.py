@@ -7,6 +7,7 @@ Spark's, and `from_spark` reads Spark's own JSON description back.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 SIMPLE = {
@@ -139,6 +140,16 @@ def from_spark(described: str | Mapping[str, Any]) -> Type:
     return Type(name if name in SIMPLE else "string")
 
 
+def _unknown(name: str) -> str:
+    """Return what to say of a word that is no type."""
+    compound = ("decimal(p, s)", "array<type>", "map<type, type>", "{ name = type }")
+    words = [*SIMPLE, *ALIASES, "decimal", "array", "map"]
+    close = get_close_matches(name, words, n=1, cutoff=0.7)
+    if close:
+        return f"'{name}' is not a type; the nearest is '{close[0]}'"
+    return f"'{name}' is not a type. Use {', '.join((*SIMPLE, *compound))}"
+
+
 class _Reader:
     """A cursor over the text of a type."""
 
@@ -211,7 +222,7 @@ class _Reader:
                 self.expect(">")
                 return Type("map", parts=(key, value))
         if name not in SIMPLE:
-            raise ValueError(f"'{name or self.text}' is not a type")
+            raise ValueError(_unknown(name or self.text))
         if self.take("("):  # a length or precision, as in varchar(20); Spark has no use for it
             self.number()
             self.expect(")")

@@ -1,0 +1,59 @@
+# Holdfast.  `make` lists the verbs; each does its own set-up, the virtual environment included.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.SHELLFLAGS := -eu -o pipefail -c
+
+VENV := .venv
+PY := $(VENV)/bin/python
+UV := $(VENV)/bin/uv
+READY := $(VENV)/.ready
+JOBS ?= ../shared/compat
+ONLY ?=
+
+.PHONY: help setup demo test lint fmt sim chaos compat bench docs clean
+
+help: ## List the verbs
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml uv.lock
+	@test -x $(PY) || python3 -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check "uv>=0.13,<0.14"
+	@$(UV) sync --quiet --frozen --inexact --python $(PY)
+	@touch $(READY)
+
+setup: $(READY) ## Make the virtual environment (.venv) from the lock file
+
+demo: $(READY) ## Run a job worth seeing: three tables, transforms, files out
+	@$(PY) -m holdfast run examples/shop.conf
+
+test: $(READY) ## Run everything: lint, types, unit, connectors, compat, processes
+	@$(MAKE) --no-print-directory lint
+	@$(PY) -m pytest
+	@$(MAKE) --no-print-directory compat
+
+lint: $(READY) ## Style, types and house rules
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy
+
+fmt: $(READY) ## Format the code
+	@$(VENV)/bin/ruff check --fix .
+	@$(VENV)/bin/ruff format .
+
+compat: $(READY) ## Run SeaTunnel's own job files (JOBS=dir of jobs/ and expect.json)
+	@$(PY) -m tests.compat.run $(JOBS)
+
+bench: $(READY) ## Compare with the script a user would write (ONLY=name for one)
+	@$(PY) -m benchmarks.run $(ONLY)
+
+docs: $(READY) ## Write docs/connectors from the option declarations
+	@$(PY) -m holdfast connectors --write docs/connectors
+
+sim: ## Simulate crashes of the control plane (not built yet)
+	@echo "make sim: the control plane and its simulator are not built yet." >&2; exit 1
+
+chaos: ## Kill real processes (not built yet)
+	@echo "make chaos: masters and workers are not built yet." >&2; exit 1
+
+clean: ## Remove the virtual environment and caches
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

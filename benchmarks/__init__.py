@@ -1,0 +1,1 @@
+"""Benchmarks: each a ratio, in one run, against what a user would use instead."""

@@ -1,0 +1,74 @@
+"""Run a command and measure what it cost: wall time, and CPU time of every process it started."""
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+SAMPLE_S = 0.05
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run of a command cost, and the marks it left about itself."""
+
+    wall_s: float
+    cpu_s: float
+    started: float
+    marks: dict[str, float]
+
+    def since_start(self, mark: str) -> float:
+        """Seconds from the command's start to a mark it set."""
+        return self.marks[mark] - self.started
+
+
+def run(command: list[str], marks: Callable[[], dict[str, float]]) -> Cost:
+    """Run a command to its end.  It must succeed; `marks` then reads the epoch seconds it left."""
+    started, clock = time.time(), time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    spent: dict[int, float] = {}
+    done = threading.Event()
+    sampler = threading.Thread(target=_sample, args=(process.pid, spent, done))
+    sampler.start()
+    said, _ = process.communicate()
+    done.set()
+    sampler.join()
+    if process.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} failed:\n{said[-3000:]}")
+    wall = time.monotonic() - clock
+    return Cost(wall, sum(spent.values()), started, marks())
+
+
+def middle(values: list[float]) -> float:
+    """Return the median: these machines are noisy."""
+    return median(values)
+
+
+def _sample(root: int, spent: dict[int, float], done: threading.Event) -> None:
+    """Note the CPU time of every process below `root`; the last reading of each counts."""
+    while not done.wait(SAMPLE_S):
+        parents: dict[int, int] = {}
+        times: dict[int, float] = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                except (FileNotFoundError, ProcessLookupError):
+                    continue
+                pid = int(entry.name)
+                parents[pid] = int(fields[1])
+                times[pid] = (int(fields[11]) + int(fields[12])) / TICKS
+        for pid, cpu in times.items():
+            if _below(pid, root, parents):
+                spent[pid] = cpu
+
+
+def _below(pid: int, root: int, parents: dict[int, int]) -> bool:
+    while pid and pid != root:
+        pid = parents.get(pid, 0)
+    return pid == root

@@ -1,0 +1,168 @@
+"""The verbs that take a job file: run, check, plan."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from holdfast.cli.launch import Launch, launch
+from holdfast.cli.load import checked, read_tree, spark_settings, tags
+from holdfast.cli.terminal import screen, show_warnings
+from holdfast.connect.registry import Registry
+from holdfast.connect.report import Report
+from holdfast.errors import UsageError
+from holdfast.plan.draw import draw_mermaid, draw_text, plan_json
+from holdfast.plan.variables import parse_assignments
+from holdfast.worker import driver, home
+from holdfast.worker.expect import expected_tables
+
+JobFile = Annotated[Path | None, typer.Argument(metavar="JOB_FILE", help="The job file to use.")]
+Config = Annotated[
+    Path | None, typer.Option("-c", "--config", help="The job file, as SeaTunnel's -c names it.")
+]
+Variables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-i", "--variable", metavar="KEY=VALUE", help="Fill ${KEY} in the job file; repeatable."
+    ),
+]
+Lenient = Annotated[
+    bool,
+    typer.Option("--lenient", help="Ignore unknown options with a warning, as SeaTunnel does."),
+]
+Plugins = Annotated[
+    list[str] | None,
+    typer.Option("--plugin", metavar="FILE", help="Load connectors from a .py file or a module."),
+]
+AllowPython = Annotated[
+    bool,
+    typer.Option(
+        "--allow-python",
+        envvar="HOLDFAST_ALLOW_PYTHON",
+        help="Let the Python transform run functions that the job file names.",
+    ),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
+Name = Annotated[str | None, typer.Option("-n", "--name", help="The job's name, over job.name.")]
+Master = Annotated[
+    str, typer.Option("-m", "--master", "-e", "--deploy-mode", help="Where to run: local so far.")
+]
+CheckOnly = Annotated[bool, typer.Option("--check", help="Check the file and stop.")]
+JobId = Annotated[str | None, typer.Option("--set-job-id", help="Use this id, not a new one.")]
+Cores = Annotated[
+    int | None, typer.Option("--cores", min=1, help="Spark's local cores; all by default.")
+]
+Slots = Annotated[
+    int | None, typer.Option("--slots", min=0, help="Refuse jobs that need more parallel readers.")
+]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", metavar="KEY=VALUE", help="A tag this worker carries; repeatable."),
+]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Show no progress.")]
+LogFormat = Annotated[
+    Literal["text", "json"], typer.Option("--log-format", help="What the terminal gets.")
+]
+LogFile = Annotated[Path | None, typer.Option("--log-file", help="Where the log goes.")]
+Form = Annotated[Literal["text", "mermaid", "json"], typer.Option("--format", help="How to draw.")]
+Schemas = Annotated[bool, typer.Option(help="Ask Spark for the tables and columns of every stage.")]
+
+
+def run(
+    file: JobFile = None,
+    config: Config = None,
+    variable: Variables = None,
+    name: Name = None,
+    master: Master = "local",
+    check_only: CheckOnly = False,
+    job_id: JobId = None,
+    cores: Cores = None,
+    slots: Slots = None,
+    tag: Tags = None,
+    plugin: Plugins = None,
+    lenient: Lenient = False,
+    allow_python: AllowPython = False,
+    quiet: Quiet = False,
+    log_format: LogFormat = "text",
+    log_file: LogFile = None,
+    debug: Debug = False,
+) -> None:
+    """Run a job file to its end, in this process."""
+    if master.lower() not in ("local", "client"):
+        raise UsageError(f"--master {master}: only 'local' is built so far; leave it out.")
+    if check_only:
+        check(file, config, variable, plugin, lenient, allow_python, debug)
+        return
+    code = launch(
+        Launch(
+            file=one_file(file, config),
+            variables=parse_assignments(variable or []),
+            name=name,
+            job_id=job_id,
+            cores=cores,
+            slots=slots,
+            tags=tags(tag or []),
+            plugins=plugin or [],
+            lenient=lenient,
+            allow_python=allow_python,
+            quiet=quiet,
+            json_log=log_format == "json",
+            log_file=log_file,
+        )
+    )
+    if code:
+        raise typer.Exit(code)
+
+
+def check(
+    file: JobFile = None,
+    config: Config = None,
+    variable: Variables = None,
+    plugin: Plugins = None,
+    lenient: Lenient = False,
+    allow_python: AllowPython = False,
+    debug: Debug = False,
+) -> None:
+    """Check a job file without running it: every mistake at once."""
+    path, report = one_file(file, config), Report(lenient=lenient)
+    tree = read_tree(path, parse_assignments(variable or []), report)
+    checked(tree, path, Registry.load(plugin or []), report, allow_python=allow_python)
+    show_warnings(report.warnings)
+    screen.print(f"{path}: no mistakes found.", markup=False)
+
+
+def plan(
+    file: JobFile = None,
+    config: Config = None,
+    variable: Variables = None,
+    form: Form = "text",
+    schemas: Schemas = True,
+    plugin: Plugins = None,
+    lenient: Lenient = False,
+    allow_python: AllowPython = False,
+    debug: Debug = False,
+) -> None:
+    """Draw a job's pipelines, tasks, tables and schemas.  No row moves."""
+    path, report = one_file(file, config), Report(lenient=lenient)
+    tree = read_tree(path, parse_assignments(variable or []), report)
+    registry = Registry.load(plugin or [])
+    job = checked(tree, path, registry, report, allow_python=allow_python)
+    show_warnings(report.warnings)
+    tables = None
+    if schemas:
+        starting = driver.begin(spark_settings(tree), None, home.logs() / "plan.spark.log")
+        try:
+            session = starting.session()
+            tables = expected_tables(job, registry, session, allow_python=allow_python)
+        finally:
+            driver.stop(starting)
+    draw = {"text": draw_text, "mermaid": draw_mermaid, "json": plan_json}[form]
+    typer.echo(draw(job, registry, tables))
+
+
+def one_file(file: Path | None, config: Path | None) -> Path:
+    """Return the job file, given as an argument or with -c."""
+    found = file or config
+    if found is None or (file and config):
+        raise UsageError("Give one job file: holdfast run JOB_FILE (or -c JOB_FILE).")
+    return found

@@ -1,0 +1,119 @@
+"""Run a job in this process, from its file to its exit code."""
+
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+
+from holdfast.cli.load import checked, read_tree, spark_settings
+from holdfast.cli.logs import event, log, log_to
+from holdfast.cli.terminal import Progress, screen, show_warnings, statistics
+from holdfast.connect.registry import Registry
+from holdfast.connect.report import Report
+from holdfast.worker import aot, driver, home
+from holdfast.worker.embedded import EmbeddedRun, Outcome, Status, admit
+from holdfast.worker.meter import Totals, first_job_s
+from holdfast.worker.task import Running
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What the command line says about a run."""
+
+    file: Path
+    variables: Mapping[str, str]
+    name: str | None
+    job_id: str | None
+    cores: int | None
+    slots: int | None
+    tags: Mapping[str, str]
+    plugins: Sequence[str]
+    lenient: bool
+    allow_python: bool
+    quiet: bool
+    json_log: bool
+    log_file: Path | None
+
+
+def launch(asked: Launch) -> int:
+    """Run the job to its end and return the exit code.  A failed job raises its error."""
+    report = Report(lenient=asked.lenient)
+    tree = read_tree(asked.file, asked.variables, report)
+    number = asked.job_id or _new_id()
+    logged = asked.log_file or home.logs() / f"job-{number}.log"
+    log_to(logged, terminal_json=asked.json_log)
+    # The JVM boots while the file is checked and Python imports Spark.
+    starting = driver.begin(spark_settings(tree), asked.cores, logged.with_suffix(".spark.log"))
+    try:
+        registry = Registry.load(asked.plugins)
+        python = asked.allow_python
+        job = checked(tree, asked.file, registry, report, name=asked.name, allow_python=python)
+        admit(job, asked.slots, asked.tags)
+        show_warnings(report.warnings)
+        spark = starting.session()
+        embedded = EmbeddedRun(
+            lambda stop: Running(job, number, registry, spark, Totals(), stop.is_set, python), _say
+        )
+        event("job started", job_id=number, job=job.name, file=str(asked.file))
+        outcome, code = follow(embedded, quiet=asked.quiet or asked.json_log)
+    finally:
+        driver.stop(starting)
+    aot.train_in_background_if_missing()
+    return _close(outcome, code, number, logged)
+
+
+def follow(embedded: EmbeddedRun, *, quiet: bool) -> tuple[Outcome, int]:
+    """Run a job to its end, showing progress; Ctrl-C and SIGTERM cancel it."""
+    asked: list[int] = []
+
+    def cancel(number: int, _frame: FrameType | None) -> None:
+        if asked:
+            sys.exit(128 + number)  # asked twice: leave at once
+        asked.append(number)
+        screen.print("Cancelling; what is not committed is dropped. Press again to leave at once.")
+        embedded.cancel()
+
+    before = {s: signal.signal(s, cancel) for s in (signal.SIGINT, signal.SIGTERM)}
+    started = datetime.now()
+    try:
+        embedded.start()
+        with Progress(embedded, quiet=quiet) as progress:
+            progress.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    outcome, totals = embedded.outcome(), embedded.running.totals
+    written = totals.committed
+    lost = sum(totals.written.values()) - written if outcome.status is Status.FAILED else 0
+    table = statistics(started, datetime.now(), totals.read, written, max(0, lost))
+    screen.print(table, markup=False)
+    first = first_job_s(embedded.running.spark) if outcome.status is Status.FINISHED else None
+    facts = {"read": totals.read, "written": written, "first_spark_job": first}
+    event("job ended", status=outcome.status, **facts)
+    code = {Status.FINISHED: 0, Status.CANCELED: 128 + (asked or [signal.SIGINT])[0]}
+    return outcome, code.get(outcome.status, 1)
+
+
+def _close(outcome: Outcome, code: int, job_id: str, logged: Path) -> int:
+    """Say what happened where it is not plain success."""
+    if outcome.error and outcome.status is Status.FAILED:
+        log.error("job failed", exc_info=outcome.error)
+        screen.print(f"Job {job_id} failed. Log: {logged}", markup=False)
+        raise outcome.error
+    if code:
+        screen.print(f"Job {job_id} was cancelled.", markup=False)
+    return code
+
+
+def _say(message: str) -> None:
+    event(message)
+    screen.print(message, markup=False)
+
+
+def _new_id() -> str:
+    """Return an id that sorts by time and looks like SeaTunnel's: 18 digits."""
+    return str(time.time_ns())[:18]

@@ -1,0 +1,80 @@
+"""Read a job file from disk and check it; shared by every verb that takes one."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from holdfast.connect.registry import Registry
+from holdfast.connect.report import Report
+from holdfast.errors import UserError
+from holdfast.model.job import Job
+from holdfast.model.tree import Block, Scalar
+from holdfast.plan.check import check_job
+from holdfast.plan.load import decode_job, parse_job
+
+
+def read_tree(file: Path, variables: Mapping[str, str], report: Report) -> Block:
+    """Parse a job file.  Raises all syntax mistakes together."""
+    text = decode_job(read_bytes(file), str(file))
+    # A variable that -i does not give may stand in the environment, as a password should.
+    known = {k: v for k, v in os.environ.items() if k.isupper()} | dict(variables)
+    tree = parse_job(text, str(file), known, _include, report)
+    if tree is None:
+        report.raise_if_any()
+        raise AssertionError("a file that does not parse has mistakes")
+    return tree
+
+
+def checked(
+    tree: Block,
+    file: Path,
+    registry: Registry,
+    report: Report,
+    *,
+    name: str | None = None,
+    allow_python: bool = False,
+) -> Job:
+    """Check a parsed job file.  Raises every mistake together."""
+    job = check_job(tree, str(file), registry, report, name=name, allow_python=allow_python)
+    report.raise_if_any()
+    assert job is not None
+    return job
+
+
+def spark_settings(tree: Block) -> dict[str, str]:
+    """Return `env { spark.* }`, needed before the rest of the file has been checked."""
+    env = tree.get("env")
+    if not isinstance(env, Block):
+        return {}
+    return {
+        path: entry.node.text
+        for path, entry in env.leaves()
+        if path.startswith("spark.") and isinstance(entry.node, Scalar)
+    }
+
+
+def read_bytes(file: Path) -> bytes:
+    """Return a file's bytes, or say why it cannot be read."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        raise UserError(_missing(file)) from None
+    except IsADirectoryError:
+        raise UserError(f"{file} is a directory. Give the path of a job file.") from None
+    except PermissionError:
+        raise UserError(f"{file} may not be read by this user. Check its permissions.") from None
+
+
+def tags(given: Sequence[str]) -> dict[str, str]:
+    """Return `--tag k=v` values as a mapping."""
+    return dict(item.partition("=")[::2] for item in given)
+
+
+def _include(path: str) -> str:
+    return decode_job(Path(path).read_bytes(), path)
+
+
+def _missing(file: Path) -> str:
+    beside = sorted(p.name for p in file.parent.glob("*.conf")) if file.parent.is_dir() else []
+    hint = f" Beside it: {', '.join(beside[:5])}." if beside else ""
+    return f"Job file {file} does not exist.{hint or ' Check the path.'}"

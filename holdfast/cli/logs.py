@@ -1,0 +1,43 @@
+"""Logs: JSON lines in a file for machines, sentences on the terminal for people."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+log = logging.getLogger("holdfast")
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line; what a call gives in `extra={"about": {...}}` stands beside it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line for one record."""
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+            **getattr(record, "about", {}),
+        }
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def log_to(file: Path, *, terminal_json: bool) -> None:
+    """Send the log to a file and, where asked, as JSON to the terminal too."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handlers: list[logging.Handler] = [logging.FileHandler(file)]
+    if terminal_json:
+        handlers.append(logging.StreamHandler(sys.stderr))
+    for handler in handlers:
+        handler.setFormatter(JsonLines())
+    log.handlers[:] = handlers
+    log.propagate = False
+    log.setLevel(logging.INFO)
+
+
+def event(message: str, **about: object) -> None:
+    """Log something that happened, with the facts beside it."""
+    log.info(message, extra={"about": about})

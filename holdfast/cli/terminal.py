@@ -1,0 +1,131 @@
+"""What people see: errors, the live progress line, and the closing statistics."""
+
+import sys
+import time
+import traceback
+from collections.abc import Iterable
+from datetime import datetime
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table as Grid
+
+from holdfast.errors import HoldfastError, JobFileError, Mistake
+from holdfast.worker.embedded import EmbeddedRun
+from holdfast.worker.meter import Measured
+
+PLAIN_EVERY_S = 10.0
+LIVE_EVERY_S = 0.5
+
+screen = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def show_error(error: HoldfastError, *, debug: bool) -> None:
+    """Print an error as a person should meet it; the traceback only on request."""
+    if debug:
+        traceback.print_exception(error, file=sys.stderr)
+        return
+    if isinstance(error, JobFileError):
+        for mistake in error.mistakes:
+            screen.print(f"[red]{_escape(str(mistake.place))}[/]: {_escape(mistake.message)}")
+        count = len(error.mistakes)
+        screen.print(f"{count} mistake{'s' if count > 1 else ''}; nothing was run.")
+        return
+    screen.print(f"[red]Error:[/] {_escape(str(error))}")
+
+
+def show_warnings(warnings: Iterable[Mistake]) -> None:
+    """Print what the user should know though the job runs."""
+    for warning in warnings:
+        place, said = _escape(str(warning.place)), _escape(warning.message)
+        screen.print(f"[yellow]{place}[/]: warning: {said}")
+
+
+def statistics(started: datetime, ended: datetime, read: int, written: int, failed: int) -> str:
+    """Return the closing table in the form SeaTunnel's users know (and grep)."""
+    line = "*" * 47
+    rows = [
+        ("Start Time", started.strftime("%Y-%m-%d %H:%M:%S")),
+        ("End Time", ended.strftime("%Y-%m-%d %H:%M:%S")),
+        ("Total Time(s)", str(int((ended - started).total_seconds()))),
+        ("Total Read Count", str(read)),
+        ("Total Write Count", str(written)),
+        ("Total Failed Count", str(failed)),
+    ]
+    body = [f"{name:<26}: {value:>19}" for name, value in rows]
+    return "\n".join(["", line, f"{'Job Statistic Information':^47}".rstrip(), line, *body, line])
+
+
+class Progress:
+    """Rows, rows a second and bytes for each table, while a job runs.
+
+    A live table on a terminal; a line every ten seconds where output goes to a file.
+    """
+
+    def __init__(self, run: EmbeddedRun, *, quiet: bool) -> None:
+        self.run = run
+        self.quiet = quiet
+        self.started_s = time.monotonic()
+        self.said_s = self.started_s
+        self.live = Live(console=screen, transient=True, refresh_per_second=4)
+
+    def __enter__(self) -> "Progress":
+        if screen.is_terminal and not self.quiet:
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live.is_started:
+            self.live.stop()
+
+    def wait(self) -> None:
+        """Show progress until the job has ended."""
+        while not self.run.wait(LIVE_EVERY_S):
+            if self.quiet:
+                continue
+            if self.live.is_started:
+                self.live.update(self._grid(self.run.measured()))
+            elif time.monotonic() - self.said_s >= PLAIN_EVERY_S:
+                self.said_s = time.monotonic()
+                screen.print(self._line(self.run.measured()))
+
+    def _rate(self, rows: int) -> float:
+        return rows / max(time.monotonic() - self.started_s, 0.001)
+
+    def _line(self, now: Measured) -> str:
+        totals = self.run.running.totals
+        read = totals.read + now.rows_in
+        written = sum(totals.written.values()) + now.rows_out
+        return (
+            f"{self.run.running.job.name}: read {read:,} rows, written {written:,},"
+            f" committed {totals.committed:,} ({self._rate(written):,.0f} rows/s)"
+        )
+
+    def _grid(self, now: Measured) -> Grid:
+        totals = self.run.running.totals
+        grid = Grid(title=self._line(now), title_justify="left", box=None, pad_edge=False)
+        for name in ("table", "rows", "rows/s", "size"):
+            grid.add_column(name, justify="left" if name == "table" else "right", style="cyan")
+        for table, rows in sorted(totals.written.items()):
+            size = human_bytes(totals.written_bytes[table])
+            grid.add_row(table, f"{rows:,}", f"{self._rate(rows):,.0f}", size)
+        if now.rows_out or now.rows_in:
+            moving = now.rows_out or now.rows_in
+            size = human_bytes(now.bytes_out or now.bytes_in)
+            grid.add_row("moving now", f"{moving:,}", f"{self._rate(moving):,.0f}", size)
+        return grid
+
+
+def human_bytes(count: int) -> str:
+    """Return a size with a unit a person reads at a glance."""
+    size = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"
+
+
+def _escape(text: str) -> str:
+    """Keep a job file's own brackets from being read as markup."""
+    return text.replace("[", "\\[")

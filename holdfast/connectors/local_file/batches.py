@@ -1,0 +1,169 @@
+"""Turn files into Arrow batches, inside Spark's Python workers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+
+from holdfast.connectors.local_file.archives import (
+    BROKEN,
+    lines,
+    members,
+    text_of,
+    uncompressed,
+)
+from holdfast.connectors.local_file.excel import sheet_rows
+from holdfast.connectors.local_file.formats import Archive, Codec, Format
+from holdfast.connectors.local_file.xml import element_rows
+from holdfast.errors import UserError
+from holdfast.model.types import quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROWS_MAX = 4096
+BYTES_MAX = 4 << 20
+
+VALUE, CELLS, FILE, LINE = "__value", "__cells", "__file", "__line"
+"""Columns that Python readers yield: a line or a row's cells, and where it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All a Python reader must know; plain data, sent to Spark's workers."""
+
+    files: tuple[str, ...]
+    root: str
+    format: Format
+    archive: Archive
+    codec: Codec
+    encoding: str
+    row_delimiter: str
+    skip: int
+    columns: tuple[str, ...]
+    partition_names: tuple[str, ...]
+    partitions: tuple[tuple[str | None, ...], ...]
+    sheet: str | None
+    xml_row_tag: str
+    xml_attributes: bool
+    chunk: int | None
+
+
+def read_in_python(spark: "SparkSession", reading: Reading, columns: str) -> "DataFrame":
+    """Return the rows of files, read by Python: `columns` and then the partition columns."""
+    count = len(reading.files)
+    ddl = ", ".join([columns, *(f"{quote(n)} string" for n in reading.partition_names)])
+    files = spark.range(0, count, 1, min(count, 256))
+    return files.mapInArrow(_Reader(reading), ddl)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """The function that Spark's Python workers call."""
+
+    reading: Reading
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in cast(list[int], batch.column(0).to_pylist()):
+                try:
+                    yield from _file(self.reading, number)
+                except BROKEN as error:
+                    path = self.reading.files[number]
+                    raise UserError(f"LocalFile cannot read {path}: {error}.") from error
+
+
+def _file(reading: Reading, number: int) -> Iterator[pa.RecordBatch]:
+    path = reading.files[number]
+    found = reading.partitions[number] if reading.partitions else ()
+    values = dict(zip(reading.partition_names, found, strict=True))
+    for name, stream in members(path, reading.archive, reading.format):
+        place = path if reading.archive in (Archive.NONE, Archive.GZ) else f"{path}!{name}"
+        data = uncompressed(stream, reading.codec, place)
+        if reading.format is Format.BINARY:
+            rows = _binary(reading, data, _relative(reading, path, name))
+            yield from _batches(rows, ("data", "relativePath", "partIndex"), _BINARY, values)
+        elif reading.format is Format.EXCEL:
+            cells = sheet_rows(data.read(), reading.sheet, reading.skip, place)
+            yield from _batches(_placed(cells, place, reading.skip), _CELL_NAMES, _CELLS, values)
+        elif reading.format is Format.XML:
+            cells = element_rows(
+                data, reading.xml_row_tag, reading.xml_attributes, reading.columns,
+                reading.encoding, place,
+            )  # fmt: skip
+            yield from _batches(_placed(cells, place, 0), _CELL_NAMES, _CELLS, values)
+        else:
+            yield from _batches(_lines(reading, data, place), _LINE_NAMES, _LINES, values)
+
+
+_LINE_NAMES, _LINES = (VALUE, FILE, LINE), (pa.string(), pa.string(), pa.int64())
+_CELL_NAMES, _CELLS = (CELLS, FILE, LINE), (pa.list_(pa.string()), pa.string(), pa.int64())
+_BINARY = (pa.binary(), pa.string(), pa.int64())
+
+
+def _lines(reading: Reading, data: Any, place: str) -> Iterator[tuple[Any, ...]]:
+    text = text_of(data, reading.encoding, reading.row_delimiter)
+    try:
+        for number, line in enumerate(lines(text, reading.row_delimiter), 1):
+            if number > reading.skip:
+                yield line, place, number
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"LocalFile cannot read {place}: byte {error.object[error.start]:#x} is no"
+            f" {reading.encoding}. Check option encoding."
+        ) from error
+
+
+def _placed(rows: Iterator[Any], place: str, skip: int) -> Iterator[tuple[Any, ...]]:
+    return ((row, place, number) for number, row in enumerate(rows, skip + 1))
+
+
+def _binary(reading: Reading, data: Any, name: str) -> Iterator[tuple[Any, ...]]:
+    part = 0
+    while chunk := data.read(reading.chunk or -1):
+        yield chunk, name, part
+        part += 1
+
+
+def _relative(reading: Reading, path: str, member: str) -> str:
+    """Return where a file stands below the folder that is read; `member` is in an archive there."""
+    below = path.removeprefix(reading.root).lstrip("/") or path.rsplit("/", 1)[-1]
+    if reading.archive is Archive.NONE:
+        return below
+    if reading.archive is Archive.GZ:
+        return below.removesuffix(".gz")
+    folder = below.rpartition("/")[0]
+    return f"{folder}/{member}" if folder else member
+
+
+def _batches(
+    rows: Iterator[tuple[Any, ...]],
+    names: tuple[str, ...],
+    types: tuple[pa.DataType, ...],
+    values: dict[str, str | None],
+) -> Iterator[pa.RecordBatch]:
+    """Gather rows into batches of bounded size; partition values are the same in every row."""
+    held: list[tuple[Any, ...]] = []
+    size = 0
+    for row in rows:
+        held.append(row)
+        size += len(row[0])
+        if len(held) >= ROWS_MAX or size >= BYTES_MAX:
+            yield _batch(held, names, types, values)
+            held, size = [], 0
+    if held:
+        yield _batch(held, names, types, values)
+
+
+def _batch(
+    rows: list[tuple[Any, ...]],
+    names: tuple[str, ...],
+    types: tuple[pa.DataType, ...],
+    values: dict[str, str | None],
+) -> pa.RecordBatch:
+    arrays: list[pa.Array[Any]] = [
+        pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), types, strict=True)
+    ]
+    arrays += [pa.array([value] * len(rows), pa.string()) for value in values.values()]
+    return pa.RecordBatch.from_arrays(arrays, names=[*names, *values])

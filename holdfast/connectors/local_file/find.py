@@ -1,0 +1,130 @@
+"""Which files a table is made of: listing, filters, and the partition values in their paths."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from holdfast.errors import UserError
+
+if TYPE_CHECKING:
+    from holdfast.connectors.local_file.options import FileTable
+
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""The folder name that stands for a null partition value."""
+
+_QUOTED = re.compile(r"\\Q(.*?)(?:\\E|$)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Found:
+    """A file to read.  `changed_ns` grows whenever a file is written or moved into place."""
+
+    path: str
+    changed_ns: int
+    size: int
+
+
+def local_path(path: str) -> str:
+    """Return a path of this machine, absolute, from what a job file gives."""
+    if path.startswith("file:"):
+        path = re.sub(r"^file:/*", "/", path)
+    return os.path.abspath(path)  # noqa: PTH100 (keeps symbolic links, as users see them)
+
+
+def find_files(table: "FileTable") -> list[Found]:
+    """Return the files of a table, sorted by path.
+
+    Hidden files and folders (`.` or `_` first) and empty files are no data.  Raises UserError if
+    the path does not exist or cannot be listed.
+    """
+    root = local_path(table.path)
+    if not os.path.lexists(root):
+        raise UserError(
+            f"LocalFile cannot read {root}: there is no such file or folder. Check option path.",
+            code="source.path_missing",
+        )
+    try:
+        found = list(_walk(root))
+    except OSError as error:
+        raise UserError(
+            f"LocalFile cannot list {error.filename or root}: {error.strerror}.",
+            code="source.path_unreadable",
+        ) from error
+    return sorted(f for f in found if f.size and _wanted(f, root, table))
+
+
+def partitions_of(path: str) -> dict[str, str | None]:
+    """Return the `name=value` folders above a file, outermost first."""
+    values: dict[str, str | None] = {}
+    for part in path.split("/")[:-1]:
+        name, is_pair, value = part.partition("=")
+        if is_pair and name:
+            values[unquote(name)] = None if value == DEFAULT_PARTITION else unquote(value)
+    return values
+
+
+def partition_names(table: "FileTable", files: Sequence[Found]) -> list[str]:
+    """Return the partition columns that the paths of these files add."""
+    if not table.parse_partition_from_path:
+        return []
+    return list(dict.fromkeys(name for f in files for name in partitions_of(f.path)))
+
+
+def filter_pattern(text: str) -> re.Pattern[str]:
+    """Return a Java regular expression as Python's."""
+    return re.compile(_QUOTED.sub(lambda m: re.escape(m[1]), text))
+
+
+def parse_time(text: str) -> datetime | None:
+    """Return a local time such as `2024-01-31 16:00:00`, or None if it is none."""
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+
+
+def _walk(path: str) -> Iterator[Found]:
+    if not os.path.isdir(path):  # noqa: PTH112
+        yield _found(path)
+        return
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if entry.name.startswith((".", "_")) and "=" not in entry.name:
+                continue
+            if entry.is_dir():
+                yield from _walk(entry.path)
+            elif entry.is_file():
+                yield _found(entry.path)
+
+
+def _found(path: str) -> Found:
+    stat = os.stat(path)  # noqa: PTH116
+    # A file moved into place keeps the time it was written, so that time alone would miss it.
+    return Found(path, max(stat.st_mtime_ns, stat.st_ctime_ns), stat.st_size)
+
+
+def _wanted(file: Found, root: str, table: "FileTable") -> bool:
+    name = file.path.rsplit("/", 1)[-1]
+    pattern = table.file_filter_pattern
+    if pattern is not None:
+        shapes = (name, file.path, file.path[len(root) :].lstrip("/"))
+        if not any(filter_pattern(pattern).fullmatch(s) for s in shapes):
+            return False
+    if table.filename_extension and not name.endswith(table.filename_extension):
+        return False
+    if table.read_partitions and not any(p in file.path for p in table.read_partitions):
+        return False
+    return _in_time(file.path, table)
+
+
+def _in_time(path: str, table: "FileTable") -> bool:
+    start = table.file_filter_modified_start and parse_time(table.file_filter_modified_start)
+    end = table.file_filter_modified_end and parse_time(table.file_filter_modified_end)
+    if not start and not end:
+        return True
+    changed = datetime.fromtimestamp(os.stat(path).st_mtime)  # noqa: PTH116
+    return (not start or changed >= start) and (not end or changed < end)

@@ -1,0 +1,117 @@
+"""The file formats, codecs and modes job files may name, and what each is called in file names."""
+
+import codecs
+from enum import StrEnum
+
+
+class Format(StrEnum):
+    """What a file holds."""
+
+    TEXT = "text"
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+    ORC = "orc"
+    XML = "xml"
+    EXCEL = "excel"
+    BINARY = "binary"
+
+
+ENDINGS = {
+    Format.TEXT: (".txt",),
+    Format.CSV: (".csv",),
+    Format.JSON: (".json",),
+    Format.PARQUET: (".parquet",),
+    Format.ORC: (".orc",),
+    Format.XML: (".xml",),
+    Format.EXCEL: (".xlsx", ".xls"),
+    Format.BINARY: ("",),
+}
+"""How names of each format end; sinks use the first."""
+
+LINES = (Format.TEXT, Format.CSV, Format.JSON)
+"""Formats of one row per line."""
+
+COLUMNAR = (Format.PARQUET, Format.ORC)
+"""Formats that know their own columns."""
+
+
+class Codec(StrEnum):
+    """How the bytes of a file are compressed."""
+
+    NONE = "none"
+    LZO = "lzo"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZLIB = "zlib"
+    GZIP = "gzip"
+    BROTLI = "brotli"
+    ZSTD = "zstd"
+
+
+CODEC_ENDINGS = {
+    Codec.NONE: "",
+    Codec.LZO: ".lzo",
+    Codec.SNAPPY: ".snappy",
+    Codec.LZ4: ".lz4",
+    Codec.ZLIB: ".zlib",
+    Codec.GZIP: ".gz",
+    Codec.BROTLI: ".br",
+    Codec.ZSTD: ".zstd",
+}
+
+SPARK_CODECS: dict[Format, dict[Codec, str]] = {
+    Format.PARQUET: {
+        Codec.NONE: "uncompressed",
+        Codec.SNAPPY: "snappy",
+        Codec.LZ4: "lz4_raw",
+        Codec.GZIP: "gzip",
+        Codec.ZSTD: "zstd",
+    },
+    Format.ORC: {
+        Codec.NONE: "none",
+        Codec.LZO: "lzo",
+        Codec.SNAPPY: "snappy",
+        Codec.LZ4: "lz4",
+        Codec.ZLIB: "zlib",
+        Codec.ZSTD: "zstd",
+    },
+}
+"""What Spark's writers call each codec, where they have it."""
+
+LINE_CODECS = {
+    Codec.NONE: "none",
+    # Hadoop's own LZO is not free software and so not at hand; this one writes the same format.
+    Codec.LZO: "io.airlift.compress.lzo.LzopCodec",
+    Codec.SNAPPY: "snappy",
+    Codec.LZ4: "lz4",
+    Codec.ZLIB: "deflate",
+    Codec.GZIP: "gzip",
+}
+SPARK_CODECS |= dict.fromkeys(LINES, LINE_CODECS)
+
+READABLE = (Codec.NONE, Codec.LZO, Codec.GZIP, Codec.ZLIB, Codec.LZ4, Codec.ZSTD, Codec.BROTLI)
+"""Codecs a source can undo where a file's ending does not tell Spark."""
+
+
+class Archive(StrEnum):
+    """What kind of archive holds the files."""
+
+    NONE = "NONE"
+    ZIP = "ZIP"
+    TAR = "TAR"
+    TAR_GZ = "TAR_GZ"
+    GZ = "GZ"
+
+
+def python_encoding(name: str) -> str | None:
+    """Return Python's name for a character encoding, or None if it knows no such encoding."""
+    try:
+        return codecs.lookup(name.strip()).name
+    except LookupError:
+        return None
+
+
+def is_utf8(name: str) -> bool:
+    """Say whether text in this encoding can be read as UTF-8."""
+    return python_encoding(name) in ("utf-8", "ascii")

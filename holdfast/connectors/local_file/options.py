@@ -1,0 +1,212 @@
+"""What a job file may say to the LocalFile source."""
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from holdfast.connect.options import option, options
+from holdfast.connect.schema import Schema
+from holdfast.connectors.local_file.find import filter_pattern, parse_time
+from holdfast.connectors.local_file.formats import (
+    COLUMNAR,
+    LINES,
+    READABLE,
+    Archive,
+    Codec,
+    Format,
+    is_utf8,
+    python_encoding,
+)
+from holdfast.model.table import Table, TablePath
+from holdfast.model.tree import Plain
+
+CATALOG = "LocalFile"
+DEFAULT_TABLE = "default.default.default"
+TEXT_DELIMITER = "\x01"
+
+
+@options
+class FileTable:
+    """Which files make up one table, and how to read them."""
+
+    path: str = ""  #: The file or folder to read; folders are read with all folders below them.
+    #: What the files hold.
+    file_format_type: Format | None = option(None, aliases=("format",))
+    #: The columns of the table.  Needed for json, excel and xml; text and csv without it give
+    #: one column `content` with the whole line; parquet and orc files know their own columns.
+    schema: Schema | None = None
+    #: The columns to keep, in this order; all of them by default.
+    read_columns: list[str] | None = None
+    #: What stands between two fields of a line: `\001` for text and `,` for csv by default.
+    field_delimiter: str | None = option(None, aliases=("delimiter",))
+    row_delimiter: str = "\n"  #: What stands between two lines; also ends `\r` and `\r\n` if `\n`.
+    #: Turn folders such as `day=2024-01-31` into text columns of the rows below them.
+    parse_partition_from_path: bool = True
+    read_partitions: list[str] | None = None  #: Read only files whose path has one of these in it.
+    #: How dates are written, as a Java pattern; other common ways are understood too.
+    date_format: str = "yyyy-MM-dd"
+    #: How timestamps are written, as a Java pattern; other common ways are understood too.
+    datetime_format: str = "yyyy-MM-dd HH:mm:ss"
+    time_format: str = "HH:mm:ss"  #: How times of day are written, as a Java pattern.
+    #: How many lines (or rows of a sheet) to leave out at the start of each file.
+    skip_header_row_number: int = option(0, at_least=0)
+    #: Take the columns of csv files in the order of their first line, by name.
+    csv_use_header_line: bool = False
+    quote_char: str = '"'  #: The character that encloses csv fields.
+    escape_char: str | None = None  #: The character before a quote inside a csv field.
+    null_format: str | None = None  #: The text that stands for null.
+    encoding: str = "UTF-8"  #: The character encoding of text, csv, json and xml files.
+    sheet_name: str | None = None  #: The sheet of an Excel file to read; the first one by default.
+    #: Which library SeaTunnel reads Excel files with; makes no difference here.
+    excel_engine: Literal["POI", "EASY_EXCEL", "EasyExcel"] = "POI"
+    xml_row_tag: str | None = None  #: The XML element that is a row.
+    xml_use_attr_format: bool | None = None  #: Columns are attributes (true) or elements (false).
+    #: Read only files whose name or path matches this regular expression as a whole.
+    file_filter_pattern: str | None = None
+    filename_extension: str | None = None  #: Read only files whose name ends with this.
+    #: Read only files changed at or after this time (`yyyy-MM-dd HH:mm:ss`).
+    file_filter_modified_start: str | None = None
+    #: Read only files changed before this time (`yyyy-MM-dd HH:mm:ss`).
+    file_filter_modified_end: str | None = None
+    compress_codec: Codec = Codec.NONE  #: How the files are compressed, whatever their names say.
+    #: What kind of archive the files are in; every file of the format inside is read.
+    archive_compress_codec: Archive = Archive.NONE
+    binary_chunk_size: int = option(1024, at_least=1)  #: How many bytes of a binary file are a row.
+    binary_complete_file_mode: bool = False  #: Read each binary file as one row.
+
+    partition_dir_expression: Plain = None  #: Belongs to the sink; ignored here.
+    is_partition_field_write_in_file: Plain = None  #: Belongs to the sink; ignored here.
+    file_name_expression: Plain = None  #: Belongs to the sink; ignored here.
+    filename_time_format: Plain = None  #: Belongs to the sink; ignored here.
+    is_enable_transaction: Plain = None  #: Belongs to the sink; ignored here.
+    partition_by: Plain = None  #: Belongs to the sink; ignored here.
+    have_partition: Plain = None  #: Belongs to the sink; ignored here.
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield what no single option can tell: (option, sentence)."""
+        if not self.path:
+            yield "path", "required option 'path' is missing: name a file or folder to read."
+        if not self.file_format_type:
+            good = ", ".join(Format)
+            yield "file_format_type", f"required option 'file_format_type' is missing: {good}."
+            return
+        yield from self._schema_problems()
+        yield from self._reader_problems()
+        yield from self._filter_problems()
+
+    def _schema_problems(self) -> Iterator[tuple[str, str]]:
+        if self.format in (Format.JSON, Format.EXCEL, Format.XML) and not self.declared:
+            yield "schema", f"{self.format} files do not tell their columns: give schema.fields."
+        columns = self.schema.table.names if self.schema else ()
+        if self.read_columns and self.format in LINES and not columns:
+            yield "read_columns", f"read_columns of {self.format} files needs schema.fields."
+        for name in self.read_columns or ():
+            if columns and name not in columns:
+                known = ", ".join(columns)
+                yield "read_columns", f"read_columns: no column '{name}'. Columns: {known}."
+        if self.csv_use_header_line and not (
+            self.format is Format.CSV and self.declared and self.native
+        ):
+            yield (
+                "csv_use_header_line",
+                "csv_use_header_line needs plain UTF-8 csv files and schema.fields.",
+            )
+
+    def _reader_problems(self) -> Iterator[tuple[str, str]]:
+        if python_encoding(self.encoding) is None:
+            yield "encoding", f"encoding = '{self.encoding}' is not known. Try UTF-8 or GBK."
+        if self.format is Format.XML and not self.xml_row_tag:
+            yield "xml_row_tag", "xml files need xml_row_tag: the element that is a row."
+        if self.format is Format.XML and self.xml_use_attr_format is None:
+            yield "xml_use_attr_format", "xml files need xml_use_attr_format: true or false."
+        if self.compress_codec not in READABLE and self.format not in COLUMNAR:
+            good = ", ".join(READABLE)
+            yield (
+                "compress_codec",
+                f"compress_codec = {self.compress_codec} cannot be read in {self.format} files."
+                f" Good values: {good}.",
+            )
+        if self.archive_compress_codec is not Archive.NONE and self.format in COLUMNAR:
+            yield (
+                "archive_compress_codec",
+                f"{self.format} files cannot be read from inside an archive. Unpack it first.",
+            )
+        for name in ("quote_char", "escape_char"):
+            if len(getattr(self, name) or "x") != 1:
+                yield name, f"{name} must be a single character."
+
+    def _filter_problems(self) -> Iterator[tuple[str, str]]:
+        if self.file_filter_pattern is not None:
+            try:
+                filter_pattern(self.file_filter_pattern)
+            except re.error as error:
+                yield "file_filter_pattern", f"file_filter_pattern is no good pattern: {error}."
+        for name in ("file_filter_modified_start", "file_filter_modified_end"):
+            text = getattr(self, name)
+            if text and parse_time(text) is None:
+                yield name, f"{name} = '{text}' is no time. Write it as 2024-01-31 16:00:00."
+
+    @property
+    def format(self) -> Format:
+        """The format, once `problems` has found none."""
+        assert self.file_format_type is not None
+        return self.file_format_type
+
+    @property
+    def declared(self) -> bool:
+        """Whether the user says what the columns are."""
+        return bool(self.schema and self.schema.table.columns)
+
+    @property
+    def delimiter(self) -> str:
+        """What stands between two fields of a line."""
+        if self.field_delimiter is not None:
+            return self.field_delimiter
+        return "," if self.format is Format.CSV else TEXT_DELIMITER
+
+    @property
+    def native(self) -> bool:
+        """Whether Spark's own readers understand these files."""
+        if self.format in COLUMNAR:
+            return True
+        skips = self.skip_header_row_number
+        return (
+            self.format in LINES
+            and is_utf8(self.encoding)
+            and self.compress_codec is Codec.NONE
+            and self.archive_compress_codec is Archive.NONE
+            and (not skips or (skips == 1 and self.format is Format.CSV))
+        )
+
+    def table(self) -> Table:
+        """Return the table as far as these options tell."""
+        declared = self.schema or Schema(Table(TablePath("")))
+        return declared.table_at(DEFAULT_TABLE, CATALOG)
+
+
+@options
+class LocalFileSourceOptions(FileTable):
+    """Options of the LocalFile source: one table, or several in `tables_configs`."""
+
+    #: Several tables: a list of blocks, each with the options of one.
+    tables_configs: list[FileTable] | None = None
+    #: Whether to look for new files for ever (`continuous`) or to read what is there (`once`).
+    #: By default a STREAMING job looks for ever and a BATCH job does not.
+    discovery_mode: Literal["once", "continuous"] | None = None
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield what no single option can tell."""
+        if not self.tables_configs:
+            yield from super().problems()
+            return
+        paths = [str(t.table().path) for t in self.tables_configs]
+        for path in dict.fromkeys(p for p in paths if paths.count(p) > 1):
+            yield (
+                "tables_configs",
+                f"tables_configs has table '{path}' twice. Give each its own schema.table.",
+            )
+
+    @property
+    def tables(self) -> list[FileTable]:
+        """Each table to read, in the order of the job file."""
+        return self.tables_configs or [self]

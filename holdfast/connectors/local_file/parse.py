@@ -1,0 +1,258 @@
+"""Turn lines, cells and half-read rows into typed columns: one projection of Spark SQL each.
+
+Spark's own csv and json parsers are fast, and strict where SeaTunnel is not.  So a row that they
+could not read whole is read once more as text, which tells a missing field from a wrong one.
+"""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.connect.schema import Schema
+from holdfast.connectors.local_file.batches import CELLS, FILE, LINE, VALUE
+from holdfast.connectors.local_file.values import (
+    DATE,
+    DATETIME,
+    SEPARATORS,
+    Style,
+    cleaned,
+    leaves_ddl,
+    literal,
+    retyped,
+    split_sql,
+    value_sql,
+    wrong,
+)
+from holdfast.model.table import Column
+from holdfast.model.types import Type, quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from holdfast.connectors.local_file.options import FileTable
+
+CORRUPT, FIELDS, BAD = "__corrupt", "__fields", "__bad"
+
+NATIVE_PLACE = "concat('file ', input_file_name())"
+PYTHON_PLACE = f"concat('file ', {FILE}, ', row ', {LINE})"
+
+CSV_KINDS = (
+    "string", "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal",
+    "date", "timestamp", "timestamp_tz",
+)  # fmt: skip
+"""Types that Spark's csv parser reads by itself."""
+
+
+def kept(table: "FileTable") -> list[tuple[int, Column]]:
+    """Return the columns to read, each with its place in a row of the file."""
+    assert table.schema is not None
+    columns = list(enumerate(table.schema.table.columns))
+    if not table.read_columns:
+        return columns
+    named = {c.name: (i, c) for i, c in columns}
+    return [named[name] for name in table.read_columns]
+
+
+def text_columns(
+    frame: "DataFrame", table: "FileTable", extra: Sequence[str], place: str
+) -> "DataFrame":
+    """Return the columns of text lines: fields between literal delimiters."""
+    lines = frame.where(f"{VALUE} <> ''")
+    if not table.declared:
+        return lines.selectExpr(f"{VALUE} AS content", *extra)
+    style = _style(table, place, VALUE)
+    parts = split_sql(VALUE, table.delimiter)
+    cut = lines.selectExpr(f"{parts} AS {FIELDS}", VALUE, *_carried(place), *extra)
+    return _from_texts(cut, table, style, f"get({FIELDS}, {{}})", extra)
+
+
+def cell_columns(frame: "DataFrame", table: "FileTable", extra: Sequence[str]) -> "DataFrame":
+    """Return the columns of Excel rows or XML elements, whose cells are text."""
+    style = _style(table, PYTHON_PLACE, f"array_join({CELLS}, ' | ')", cells=True)
+    return _from_texts(frame, table, style, f"get({CELLS}, {{}})", extra)
+
+
+def csv_columns(
+    frame: "DataFrame", table: "FileTable", extra: Sequence[str], place: str
+) -> "DataFrame":
+    """Return the columns of csv rows that Spark has parsed with `csv_ddl`."""
+    assert table.schema is not None
+    columns = table.schema.table.columns
+    strings = literal(", ".join(f"{quote(c.name)} string" for c in columns))
+    options = _options_sql(csv_options(table))
+    again = f"CASE WHEN {CORRUPT} IS NOT NULL THEN from_csv({CORRUPT}, {strings}, {options}) END"
+    names = [quote(c.name) for _, c in kept(table)]
+    twice = frame.selectExpr(*names, CORRUPT, f"{again} AS {FIELDS}", *_carried(place), *extra)
+    style = _style(table, place, CORRUPT)
+    return twice.selectExpr(*(_csv_column(c, style) for _, c in kept(table)), *extra)
+
+
+def json_columns(
+    frame: "DataFrame", table: "FileTable", extra: Sequence[str], place: str
+) -> "DataFrame":
+    """Return the columns of JSON rows that Spark has parsed with `json_ddl`."""
+    assert table.schema is not None
+    columns = table.schema.table.columns
+    leaves = ", ".join(f"{quote(c.name)} {leaves_ddl(c.type)}" for c in columns)
+    ddl = literal(f"{leaves}, {BAD} string")
+    options = _options_sql({"columnNameOfCorruptRecord": BAD})
+    again = f"CASE WHEN {CORRUPT} IS NOT NULL THEN from_json({CORRUPT}, {ddl}, {options}) END"
+    names = [quote(c.name) for _, c in kept(table)]
+    twice = frame.selectExpr(*names, CORRUPT, f"{again} AS {FIELDS}", *_carried(place), *extra)
+    style = _style(table, place, CORRUPT, base64=True)
+    return twice.selectExpr(*(_json_column(c, style) for _, c in kept(table)), *extra)
+
+
+def csv_ddl(table: "FileTable") -> str:
+    """Return the columns as Spark's csv parser is to read them."""
+    assert table.schema is not None
+    fields = (
+        f"{quote(c.name)} {c.type.ddl if c.type.kind in CSV_KINDS else 'string'}"
+        for c in table.schema.table.columns
+    )
+    return ", ".join([*fields, f"{CORRUPT} string"])
+
+
+def json_ddl(table: "FileTable") -> str:
+    """Return the columns as Spark's json parser is to read them."""
+    assert table.schema is not None
+    fields = (
+        f"{quote(c.name)} {c.type.ddl if _plain_json(c.type) else leaves_ddl(c.type)}"
+        for c in table.schema.table.columns
+    )
+    return ", ".join([*fields, f"{CORRUPT} string"])
+
+
+def from_csv(frame: "DataFrame", table: "FileTable", extra: Sequence[str]) -> "DataFrame":
+    """Parse csv lines that Python has read."""
+    options = _options_sql(csv_options(table))
+    read = f"from_csv({VALUE}, {literal(csv_ddl(table))}, {options}) AS {FIELDS}"
+    rows = frame.where(f"trim({VALUE}) <> ''").selectExpr(read, FILE, LINE, *extra)
+    return rows.selectExpr(f"{FIELDS}.*", FILE, LINE, *extra)
+
+
+def from_json(frame: "DataFrame", table: "FileTable", extra: Sequence[str]) -> "DataFrame":
+    """Parse JSON lines that Python has read."""
+    options = {"columnNameOfCorruptRecord": CORRUPT} | time_options(table)
+    read = f"from_json({VALUE}, {literal(json_ddl(table))}, {_options_sql(options)}) AS {FIELDS}"
+    rows = frame.where(f"trim({VALUE}) <> ''").selectExpr(read, FILE, LINE, *extra)
+    return rows.selectExpr(f"{FIELDS}.*", FILE, LINE, *extra)
+
+
+def header_names(path: str, table: "FileTable") -> tuple[str, ...]:
+    """Return the names in the first line of a csv file."""
+    with Path(path).open(encoding="utf-8-sig", newline="") as file:
+        line = file.readline().rstrip("\r\n")
+    if len(table.delimiter) > 1:
+        return tuple(name.strip(table.quote_char) for name in line.split(table.delimiter))
+    row = next(csv.reader([line], delimiter=table.delimiter, quotechar=table.quote_char), [])
+    return tuple(row)
+
+
+def reordered(table: "FileTable", header: tuple[str, ...]) -> "FileTable":
+    """Return a table whose columns stand as a file's first line has them."""
+    assert table.schema is not None
+    declared = {c.name.lower(): c for c in table.schema.table.columns}
+    columns = tuple(declared.get(n.lower(), Column(n, Type("string"))) for n in header)
+    names = [c.name for _, c in kept(table) if c in columns]
+    schema = Schema(replace(table.schema.table, columns=columns))
+    return replace(table, schema=schema, read_columns=names)
+
+
+def csv_options(table: "FileTable") -> dict[str, str]:
+    """Return what Spark's csv parser must know, apart from the columns."""
+    options = {
+        "sep": table.delimiter,
+        "quote": table.quote_char,
+        "escape": table.escape_char or table.quote_char,
+        "columnNameOfCorruptRecord": CORRUPT,
+    }
+    if table.null_format is not None:
+        options["nullValue"] = table.null_format
+    return options | time_options(table)
+
+
+def time_options(table: "FileTable") -> dict[str, str]:
+    """Return the formats of dates and timestamps where they are not the usual ones."""
+    options = {}
+    if table.date_format != DATE:
+        options["dateFormat"] = table.date_format
+    if table.datetime_format != DATETIME:
+        options["timestampNTZFormat"] = table.datetime_format
+        options["timestampFormat"] = table.datetime_format
+    return options
+
+
+def _from_texts(
+    frame: "DataFrame", table: "FileTable", style: Style, found: str, extra: Sequence[str]
+) -> "DataFrame":
+    """Name each field's text first, so that the value's expression can repeat it for nothing."""
+    columns = kept(table)
+    texts = [f"{cleaned(found.format(i), c.type.kind, style)} AS __t{i}" for i, c in columns]
+    record = f"{style.record} AS {VALUE}" if style.record != VALUE else VALUE
+    place = [FILE, LINE] if style.place == PYTHON_PLACE else []
+    named = frame.selectExpr(*texts, record, *place, *extra)
+    final = _style(table, style.place, VALUE, cells=style.json)
+    values = (
+        f"{value_sql(f'__t{i}', c.type, final, c.name)} AS {quote(c.name)}" for i, c in columns
+    )
+    return named.selectExpr(*values, *extra)
+
+
+def _csv_column(column: Column, style: Style) -> str:
+    name, kind = quote(column.name), column.type
+    text = cleaned(f"{FIELDS}.{name}", kind.kind, style)
+    slow = value_sql(text, kind, style, column.name)
+    if kind.kind not in CSV_KINDS:
+        whole = value_sql(cleaned(name, kind.kind, style), kind, style, column.name)
+    elif kind.kind == "string" and style.null_format is not None:
+        whole = f"nullif({name}, '')"
+    else:
+        whole = name
+    return f"CASE WHEN {CORRUPT} IS NULL THEN {whole} ELSE {slow} END AS {name}"
+
+
+def _json_column(column: Column, style: Style) -> str:
+    name, kind = quote(column.name), column.type
+    fast = name if _plain_json(kind) else retyped(name, kind, style, column.name)
+    slow = retyped(f"{FIELDS}.{name}", kind, style, column.name)
+    no_json = wrong("'...'", Type("json line"), style, column.name)
+    return (
+        f"CASE WHEN {CORRUPT} IS NULL THEN {fast} WHEN {FIELDS}.{BAD} IS NOT NULL THEN {no_json}"
+        f" ELSE {slow} END AS {name}"
+    )
+
+
+def _plain_json(kind: Type) -> bool:
+    """Say whether Spark's json parser reads this type by itself."""
+    return kind.kind not in ("time", "null") and all(_plain_json(p) for p in kind.parts)
+
+
+def _carried(place: str) -> list[str]:
+    """Return the columns that say where a row stands, if a Python reader has put them in."""
+    return [FILE, LINE] if place == PYTHON_PLACE else []
+
+
+def _style(
+    table: "FileTable", place: str, record: str, cells: bool = False, base64: bool = False
+) -> Style:
+    return Style(
+        place=place,
+        record=record,
+        separators=(table.delimiter, *SEPARATORS[1:]),
+        json=cells,
+        loose_numbers=cells,
+        keep_blank=cells or base64,
+        base64=base64,
+        null_format=table.null_format,
+        date_format=table.date_format,
+        datetime_format=table.datetime_format,
+        time_format=table.time_format,
+    )
+
+
+def _options_sql(options: dict[str, str]) -> str:
+    pairs = ", ".join(f"{literal(k)}, {literal(v)}" for k, v in options.items())
+    return f"map({pairs})"

@@ -1,0 +1,219 @@
+"""Build the DataFrame of one table: Spark's readers where they can, Python's where they must."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from holdfast.connectors.local_file import parse
+from holdfast.connectors.local_file.batches import CELLS, FILE, LINE, VALUE, Reading, read_in_python
+from holdfast.connectors.local_file.columnar import columnar_columns
+from holdfast.connectors.local_file.find import local_path, partitions_of
+from holdfast.connectors.local_file.formats import COLUMNAR, Format, python_encoding
+from holdfast.model.types import quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from holdfast.connectors.local_file.options import FileTable
+
+BINARY_DDL = "data binary, relativePath string, partIndex bigint"
+
+
+def read_files(
+    spark: "SparkSession", table: "FileTable", files: Sequence[str], names: Sequence[str]
+) -> "DataFrame":
+    """Return the rows of these files, with the partition columns `names` last."""
+    names = _added(table, names)
+    if not files:
+        return spark.createDataFrame([], _empty_ddl(table, names))
+    if not table.native:
+        return _python(spark, table, files, names)
+    if not names:
+        return _native(spark, table, files, [], None)
+    if base := _base(files, names):
+        return _native(spark, table, files, names, base)
+    frames = [
+        _with_literals(_native(spark, table, group, [], None), names, values)
+        for values, group in _by_values(files, names)
+    ]
+    whole = frames[0]
+    for frame in frames[1:]:
+        whole = whole.unionByName(frame)
+    return whole
+
+
+def _added(table: "FileTable", names: Sequence[str]) -> list[str]:
+    """Return the partition columns that are no columns of the files themselves."""
+    own = table.schema.table.names if table.schema else ()
+    return [n for n in names if n not in own]
+
+
+def _native(
+    spark: "SparkSession", table: "FileTable", files: Sequence[str], names: list[str],
+    base: str | None,
+) -> "DataFrame":  # fmt: skip
+    """Read with Spark; `base` is the folder below which it finds the partition columns."""
+    load = _Load(spark, files, names, base)
+    extra = [quote(n) for n in names]
+    if table.format in COLUMNAR:
+        return columnar_columns(load, table, extra)
+    lines: dict[str, str] = {}
+    if table.row_delimiter != "\n":
+        lines["lineSep"] = table.row_delimiter
+    match table.format:
+        case Format.CSV if table.declared:
+            if table.csv_use_header_line:
+                return _csv_by_header(load, table, extra, lines)
+            options = parse.csv_options(table) | lines
+            options["header"] = str(table.skip_header_row_number == 1).lower()
+            frame = load("csv", parse.csv_ddl(table), options)
+            return parse.csv_columns(frame, table, extra, parse.NATIVE_PLACE)
+        case Format.JSON:
+            options = {"columnNameOfCorruptRecord": parse.CORRUPT} | lines
+            frame = load("json", parse.json_ddl(table), options | parse.time_options(table))
+            return parse.json_columns(frame, table, extra, parse.NATIVE_PLACE)
+    frame = load("text", "value string", lines).withColumnRenamed("value", VALUE)
+    return parse.text_columns(frame, table, extra, parse.NATIVE_PLACE)
+
+
+class _Load:
+    """Spark's reader for one set of files."""
+
+    def __init__(
+        self, spark: "SparkSession", files: Sequence[str], names: list[str], base: str | None
+    ) -> None:
+        self.spark = spark
+        self.files = list(files)
+        self.names = names
+        self.base = base
+
+    def __call__(
+        self, kind: str, schema: "StructType | str | None", options: dict[str, str]
+    ) -> "DataFrame":
+        reader = self.spark.read.format(kind).options(**options)
+        if self.base is not None:
+            reader = reader.option("basePath", self.base)
+        if isinstance(schema, str):
+            schema += "".join(f", {quote(n)} string" for n in self.names)
+        elif schema is not None:
+            schema = _with_strings(schema, self.names)
+        return (reader if schema is None else reader.schema(schema)).load(self.files)
+
+    def of(self, files: Sequence[str]) -> "_Load":
+        """Return the same reader for some of the files."""
+        return _Load(self.spark, files, self.names, self.base)
+
+
+def _with_strings(schema: "StructType", names: Sequence[str]) -> "StructType":
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    return StructType([*schema.fields, *(StructField(n, StringType()) for n in names)])
+
+
+def _csv_by_header(
+    load: _Load, table: "FileTable", extra: list[str], lines: dict[str, str]
+) -> "DataFrame":
+    """Read csv files whose first lines name their columns, in whatever order each has them."""
+    headers = sorted((parse.header_names(path, table), path) for path in load.files)
+    whole: DataFrame | None = None
+    for header, group in groupby(headers, lambda pair: pair[0]):
+        named = parse.reordered(table, header)
+        options = parse.csv_options(table) | lines | {"header": "true"}
+        frame = load.of([path for _, path in group])("csv", parse.csv_ddl(named), options)
+        rows = parse.csv_columns(frame, named, extra, parse.NATIVE_PLACE)
+        whole = rows if whole is None else whole.unionByName(rows, allowMissingColumns=True)
+    assert whole is not None
+    found = {n.lower() for n in whole.columns}
+    columns = [
+        quote(c.name) if c.name.lower() in found else f"CAST(NULL AS {c.type.ddl}) {quote(c.name)}"
+        for _, c in parse.kept(table)
+    ]
+    return whole.selectExpr(*columns, *extra)
+
+
+def _python(
+    spark: "SparkSession", table: "FileTable", files: Sequence[str], names: list[str]
+) -> "DataFrame":
+    values = tuple(tuple(partitions_of(f).get(n) for n in names) for f in files) if names else ()
+    reading = Reading(
+        files=tuple(files),
+        root=local_path(table.path),
+        format=table.format,
+        archive=table.archive_compress_codec,
+        codec=table.compress_codec,
+        encoding=python_encoding(table.encoding) or table.encoding,
+        row_delimiter=table.row_delimiter,
+        skip=table.skip_header_row_number,
+        columns=table.schema.table.names if table.schema else (),
+        partition_names=tuple(names),
+        partitions=values,
+        sheet=table.sheet_name,
+        xml_row_tag=table.xml_row_tag or "",
+        xml_attributes=bool(table.xml_use_attr_format),
+        chunk=None if table.binary_complete_file_mode else table.binary_chunk_size,
+    )
+    extra = [quote(n) for n in names]
+    if table.format is Format.BINARY:
+        return read_in_python(spark, reading, BINARY_DDL)
+    if table.format in (Format.EXCEL, Format.XML):
+        ddl = f"{CELLS} array<string>, {FILE} string, {LINE} bigint"
+        frame = read_in_python(spark, reading, ddl)
+        return parse.cell_columns(frame, table, extra)
+    ddl = f"{VALUE} string, {FILE} string, {LINE} bigint"
+    frame = read_in_python(spark, reading, ddl)
+    return _parsed_lines(frame, table, extra)
+
+
+def _parsed_lines(frame: "DataFrame", table: "FileTable", extra: list[str]) -> "DataFrame":
+    """Parse lines that Python has read as Spark parses those it reads itself."""
+    place = parse.PYTHON_PLACE
+    match table.format:
+        case Format.CSV if table.declared:
+            return parse.csv_columns(parse.from_csv(frame, table, extra), table, extra, place)
+        case Format.JSON:
+            return parse.json_columns(parse.from_json(frame, table, extra), table, extra, place)
+    return parse.text_columns(frame, table, extra, place)
+
+
+def _base(files: Sequence[str], names: Sequence[str]) -> str | None:
+    """Return the folder below which Spark finds exactly these partition columns, or None."""
+    bases = set()
+    for path in files:
+        parts = path.split("/")[:-1]
+        tail = parts[len(parts) - len(names) :]
+        if [p.partition("=")[0] for p in tail] != list(names) or len(partitions_of(path)) != len(
+            names
+        ):
+            return None
+        bases.add("/".join(parts[: len(parts) - len(names)]))
+    return bases.pop() if len(bases) == 1 else None
+
+
+def _by_values(
+    files: Sequence[str], names: Sequence[str]
+) -> list[tuple[tuple[str | None, ...], list[str]]]:
+    groups: dict[tuple[str | None, ...], list[str]] = {}
+    for path in files:
+        found = partitions_of(path)
+        groups.setdefault(tuple(found.get(n) for n in names), []).append(path)
+    return list(groups.items())
+
+
+def _with_literals(frame: "DataFrame", names: Sequence[str], values: Sequence[Any]) -> "DataFrame":
+    from pyspark.sql.functions import lit
+
+    own = [n for n in names if n not in frame.columns]
+    found = dict(zip(names, values, strict=True))
+    return frame.select("*", *(lit(found[n]).cast("string").alias(n) for n in own))
+
+
+def _empty_ddl(table: "FileTable", names: Sequence[str]) -> str:
+    """Return the columns of a table without files, as far as the options tell."""
+    if table.format is Format.BINARY:
+        fields = [BINARY_DDL]
+    elif table.declared:
+        fields = [f"{quote(c.name)} {c.type.ddl}" for _, c in parse.kept(table)]
+    else:
+        fields = ["content string"]
+    return ", ".join([*fields, *(f"{quote(n)} string" for n in names)])

@@ -1,0 +1,128 @@
+"""The LocalFile sink."""
+
+import re
+import shutil
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from holdfast.connect.sink import Committable, Identifier, Sink, Staging
+from holdfast.connect.tables import Rows, Tables
+from holdfast.connectors.local_file.commit import HIDDEN, VERSION, Staged, abort, commit
+from holdfast.connectors.local_file.formats import Format
+from holdfast.connectors.local_file.names import file_name
+from holdfast.connectors.local_file.save_mode import prepare_folder
+from holdfast.connectors.local_file.sink_options import LocalFileSinkOptions
+from holdfast.connectors.local_file.staged import Part, folder_of, prepend, staged_parts
+from holdfast.connectors.local_file.write import Layout, header_of, layout_of, stage
+from holdfast.errors import UserError
+from holdfast.model.table import Table
+
+
+class LocalFileSink(Sink[LocalFileSinkOptions]):
+    """Files on this machine.  Rows of a changelog are all written; their kinds are not."""
+
+    name = "LocalFile"
+
+    def prepare(self, tables: Sequence[Table]) -> None:
+        """Apply the save modes to the folder of each table; raise if it cannot be written."""
+        for table in tables:
+            options = self.options_for(table)
+            if table.columns and options.format is not Format.BINARY:
+                layout_of(options, table.names, table)
+        for root in dict.fromkeys(self.options_for(t).root for t in tables):
+            prepare_folder(next(o for o in map(self.options_for, tables) if o.root == root))
+
+    def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
+        """Write each table into a hidden folder inside its path."""
+        committables: list[Committable] = []
+        parts: dict[str, int] = {}
+        for number, rows in enumerate(tables):
+            one = self._write(rows, staging, number, parts)
+            if one:
+                committables.append(one)
+        return committables
+
+    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+        """Move staged files to where readers see them."""
+        commit(identifier, [_staged(c) for c in committables])
+
+    def abort(self, committables: Sequence[Committable]) -> None:
+        """Remove staged files."""
+        abort(_staged(c) for c in committables)
+
+    def _write(
+        self, rows: Rows, staging: Staging, number: int, taken: dict[str, int]
+    ) -> Committable | None:
+        options = self.options_for(rows.table)
+        frame = rows.visible
+        layout = layout_of(options, tuple(frame.columns), rows.table)
+        below = f"{HIDDEN}/{_safe(staging.name)}-t{number}"
+        folder = Path(options.root) / below
+        header = header_of(options, layout) if options.enable_header_write else b""
+        counted = stage(frame, options, layout, str(folder))
+        parts = staged_parts(folder, options, counted, header)
+        if not parts:
+            shutil.rmtree(folder, ignore_errors=True)
+            return None
+        if options.enable_header_write and not _has_header(options):
+            for part in parts:
+                prepend(folder / part.path, header, options.codec)
+        first = taken.get(options.root, 0)
+        taken[options.root] = first + len(parts)
+        files = _renames(parts, options, layout, staging, first)
+        staged = Staged(
+            options.root,
+            below,
+            tuple((f"{below}/{source}", target) for source, target in files),
+            options.format is Format.BINARY,
+        )
+        known = -1 if any(p.rows < 0 for p in parts) else sum(p.rows for p in parts)
+        size = sum(p.bytes for p in parts)
+        return Committable(VERSION, str(rows.table.path), known, size, staged.to_plain())
+
+
+def _renames(
+    parts: list[Part], options: LocalFileSinkOptions, layout: Layout, staging: Staging, first: int
+) -> list[tuple[str, str]]:
+    """Return (staged, final) paths; part numbers go on where another table's ended."""
+    if options.format is Format.BINARY:
+        return [(p.path, p.path) for p in parts]
+    transaction = "_".join(
+        _safe(text)
+        for text in ("T", staging.job_id, staging.task, str(staging.attempt), str(staging.number))
+    )
+    name = file_name(
+        options.file_name_expression, transaction, str(uuid.uuid4()),
+        datetime.now().astimezone(), options.filename_time_format,
+    )  # fmt: skip
+    alone = options.single_file_mode and len(parts) == 1 and not first
+    renames = []
+    for number, part in enumerate(parts, first):
+        final = f"{name}{'' if alone else f'_{number}'}{options.ending}"
+        folder = folder_of(part, options, layout.partitions)
+        renames.append((part.path, f"{folder}/{final}" if folder else final))
+    return renames
+
+
+def _has_header(options: LocalFileSinkOptions) -> bool:
+    """Say whether Spark's writer has put the column names in, or none belong there."""
+    if options.format is Format.CSV:
+        return options.plain_text and options.csv_string_quote_mode != "NONE"
+    return options.format is not Format.TEXT
+
+
+def _staged(committable: Committable) -> Staged:
+    if committable.version != VERSION:
+        raise UserError(
+            f"LocalFile cannot commit what version {committable.version} of it has staged;"
+            f" this is version {VERSION}.",
+            code="sink.committable_version",
+        )
+    return Staged.from_plain(committable.content)
+
+
+def _safe(text: str) -> str:
+    """Return a text that can stand in a file name."""
+    return re.sub(r"[^\w.-]", "_", text)

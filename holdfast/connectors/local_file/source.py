@@ -1,0 +1,100 @@
+"""The LocalFile source."""
+
+import time
+from typing import TYPE_CHECKING
+
+from holdfast.connect.source import Budget, Nothing, Slice, Source
+from holdfast.connect.tables import Rows, Tables
+from holdfast.connectors.local_file.find import find_files, partition_names
+from holdfast.connectors.local_file.formats import COLUMNAR, Format
+from holdfast.connectors.local_file.options import FileTable, LocalFileSourceOptions
+from holdfast.connectors.local_file.parse import kept
+from holdfast.connectors.local_file.read import read_files
+from holdfast.connectors.local_file.slices import as_they_come, everything, in_order
+from holdfast.errors import UserError
+from holdfast.model.job import Mode
+from holdfast.model.table import Column, Table
+from holdfast.model.tree import Plain
+from holdfast.model.types import Type
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS_MAX = 1_000_000
+"""About how many rows a slice takes where a checkpointing job names no number."""
+
+BINARY_COLUMNS: tuple[Column, ...] = (
+    Column("data", Type("bytes")),
+    Column("relativePath", Type("string")),
+    Column("partIndex", Type("bigint")),
+)
+
+
+class LocalFileSource(Source[LocalFileSourceOptions]):
+    """Rows of files on this machine.
+
+    A bounded job reads the files it finds; a streaming one goes on to look for new ones.
+    """
+
+    name = "LocalFile"
+
+    settle_ns = 1_000_000_000
+    """How long a file must lie untouched before a streaming job reads it."""
+
+    def tables(self) -> tuple[Table, ...] | None:
+        """Return each table's columns, or None if only the files can tell."""
+        known = [self._known(table) for table in self.options.tables]
+        return None if None in known else tuple(t for t in known if t)
+
+    def plan(self, position: Plain, budget: Budget) -> Slice | Nothing:
+        """Return the files to read next.  Raises UserError if a path does not exist."""
+        listing = [find_files(table) for table in self.options.tables]
+        names = [
+            partition_names(t, found) for t, found in zip(self.options.tables, listing, strict=True)
+        ]
+        if self._continuous:
+            before = time.time_ns() - self.settle_ns
+            return as_they_come(listing, names, position, budget.rows, before)
+        if position is None and (budget.rows is None or not self.context.checkpointing):
+            return everything(listing, names)
+        return in_order(listing, names, position, budget.rows or ROWS_MAX)
+
+    def read(self, spark: "SparkSession", content: Plain) -> Tables:
+        """Return the rows of the files of a slice."""
+        assert isinstance(content, list)
+        return Tables(
+            self._read(spark, table, part)
+            for table, part in zip(self.options.tables, content, strict=True)
+        )
+
+    @property
+    def _continuous(self) -> bool:
+        mode = self.options.discovery_mode
+        if mode is None:
+            return self.context.mode is Mode.STREAMING
+        return mode == "continuous" and self.context.mode is Mode.STREAMING
+
+    def _read(self, spark: "SparkSession", table: FileTable, part: Plain) -> Rows:
+        assert isinstance(part, dict)
+        files, names = part["files"], part["partitions"]
+        assert isinstance(files, list) and isinstance(names, list)
+        frame = read_files(spark, table, [str(f) for f in files], [str(n) for n in names])
+        return Rows.of(table.table(), frame)
+
+    def _known(self, options: FileTable) -> Table | None:
+        table = options.table()
+        if options.format is Format.BINARY:
+            columns = BINARY_COLUMNS
+        elif options.declared:
+            columns = tuple(c for _, c in kept(options))
+        elif options.format in COLUMNAR:
+            return None
+        else:
+            columns = (Column("content", Type("string")),)
+        try:
+            names = partition_names(options, find_files(options))
+        except UserError:
+            names = []  # a check need not see the files; the run will
+        own = {c.name for c in columns}
+        extra = tuple(Column(n, Type("string")) for n in names if n not in own)
+        return table.with_columns(columns + extra)

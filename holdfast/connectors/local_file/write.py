@@ -1,0 +1,235 @@
+"""Stage rows as files, with Spark's writers or, for formats it has none for, Python's."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.connectors.local_file.formats import Format
+from holdfast.connectors.local_file.python_write import encoded_lines, write_in_python
+from holdfast.connectors.local_file.texts import (
+    Writing,
+    json_ready,
+    line_sql,
+    storable,
+    text_sql,
+)
+from holdfast.connectors.local_file.values import SEPARATORS, literal
+from holdfast.errors import UserError
+from holdfast.model.table import Table
+from holdfast.model.types import Type, from_spark, quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from holdfast.connectors.local_file.sink_options import LocalFileSinkOptions
+
+PARTITION = "__p"
+"""Helper columns `__p0`, `__p1`... that Spark makes folders of."""
+
+CSV_KINDS = (
+    "string", "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal",
+    "date", "timestamp",
+)  # fmt: skip
+"""Types that Spark's csv writer writes as we want them."""
+
+SHEET_KINDS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which columns go into files, and which into the names of folders."""
+
+    columns: tuple[str, ...]
+    partitions: tuple[str, ...]
+
+
+def layout_of(options: "LocalFileSinkOptions", names: tuple[str, ...], table: Table) -> Layout:
+    """Return where each column goes.  Raises UserError for columns that do not exist."""
+    wanted = _matched(options.sink_columns or list(names), names, "sink_columns", table)
+    keys = _matched(options.partition_by or [], wanted, "partition_by", table)
+    if not options.is_partition_field_write_in_file:
+        wanted = tuple(n for n in wanted if n not in keys)
+    if not wanted:
+        raise UserError(
+            f"LocalFile has no column of {table.path} left to write: partition_by takes them all."
+            " Set is_partition_field_write_in_file = true.",
+            code="sink.no_columns",
+        )
+    return Layout(wanted, keys)
+
+
+def stage(
+    frame: "DataFrame", options: "LocalFileSinkOptions", layout: Layout, folder: str
+) -> dict[str, int]:
+    """Write rows into a new folder; return the rows of files that Python has counted."""
+    kinds = {f.name: from_spark(f.dataType.jsonValue()) for f in frame.schema.fields}
+    helpers = [
+        f"{_folder_text(quote(n), kinds[n])} AS {PARTITION}{i}"
+        for i, n in enumerate(layout.partitions)
+    ]
+    if options.single_file_mode:
+        frame = frame.coalesce(1)
+    columns = [(n, kinds[n]) for n in layout.columns]
+    match options.format:
+        case Format.PARQUET if options.parquet_avro_write_timestamp_as_int96:
+            return write_in_python(_stored(frame, columns, helpers), options, folder, len(helpers))
+        case Format.PARQUET | Format.ORC:
+            _native(_stored(frame, columns, helpers), options, folder, len(helpers), {})
+        case Format.CSV if options.plain_text and options.csv_string_quote_mode != "NONE":
+            extra = csv_options(options) | {"header": str(options.enable_header_write).lower()}
+            _native(_csv(frame, options, columns, helpers), options, folder, len(helpers), extra)
+        case Format.JSON if options.plain_text:
+            made = [f"{json_ready(quote(n), t)} AS {quote(n)}" for n, t in columns]
+            rows = frame.selectExpr(*made, *helpers)
+            extra = {"ignoreNullFields": "false", "lineSep": options.row_delimiter}
+            _native(rows, options, folder, len(helpers), extra)
+        case Format.TEXT | Format.CSV | Format.JSON:
+            _lines(frame, options, columns, helpers, folder)
+        case Format.BINARY:
+            return write_in_python(_parts(frame), options, folder, 0)
+        case Format.EXCEL | Format.XML:
+            rows = frame.selectExpr(*helpers, *_cells(columns, options))
+            if helpers:
+                rows = rows.sortWithinPartitions(*(f"{PARTITION}{i}" for i in range(len(helpers))))
+            return write_in_python(rows, options, folder, len(helpers))
+    return {}
+
+
+def header_of(options: "LocalFileSinkOptions", layout: Layout) -> bytes:
+    """Return the line of column names."""
+    line = options.delimiter.join(layout.columns) + options.row_delimiter
+    return line.encode(options.encoding)
+
+
+def csv_options(options: "LocalFileSinkOptions") -> dict[str, str]:
+    """Return what Spark's csv writer must know."""
+    return {
+        "sep": options.delimiter,
+        "escape": '"',
+        "quoteAll": str(options.csv_string_quote_mode == "ALL").lower(),
+        "nullValue": "",
+        "emptyValue": "",
+        "ignoreLeadingWhiteSpace": "false",
+        "ignoreTrailingWhiteSpace": "false",
+        "dateFormat": options.date_format,
+        "timestampNTZFormat": options.datetime_format,
+        "lineSep": options.row_delimiter,
+    }
+
+
+def _native(
+    rows: "DataFrame", options: "LocalFileSinkOptions", folder: str, helpers: int,
+    extra: dict[str, str], kind: str | None = None,
+) -> None:  # fmt: skip
+    writer = rows.write.format(kind or str(options.format)).options(**extra)
+    writer = writer.option("compression", options.spark_codec)
+    if options.rows_max:
+        writer = writer.option("maxRecordsPerFile", options.rows_max)
+    if helpers:
+        writer = writer.partitionBy(*(f"{PARTITION}{i}" for i in range(helpers)))
+    writer.mode("errorifexists").save(folder)
+
+
+def _stored(frame: "DataFrame", columns: list[tuple[str, Type]], helpers: list[str]) -> "DataFrame":
+    made = [f"{storable(quote(n), t)} AS {quote(n)}" for n, t in columns]
+    return frame.selectExpr(*made, *helpers)
+
+
+def _csv(
+    frame: "DataFrame", options: "LocalFileSinkOptions", columns: list[tuple[str, Type]],
+    helpers: list[str],
+) -> "DataFrame":  # fmt: skip
+    style = _writing(options)
+    made = [
+        f"{quote(n) if t.kind in CSV_KINDS else text_sql(quote(n), t, style)} AS {quote(n)}"
+        for n, t in columns
+    ]
+    return frame.selectExpr(*made, *helpers)
+
+
+def _lines(
+    frame: "DataFrame", options: "LocalFileSinkOptions", columns: list[tuple[str, Type]],
+    helpers: list[str], folder: str,
+) -> None:  # fmt: skip
+    """Write lines that one expression makes of each row."""
+    match options.format:
+        case Format.JSON:
+            made = (f"{literal(n)}, {json_ready(quote(n), t)}" for n, t in columns)
+            line = f"to_json(named_struct({', '.join(made)}), map('ignoreNullFields', 'false'))"
+        case Format.CSV if options.csv_string_quote_mode != "NONE":
+            pairs = ", ".join(
+                f"{literal(k)}, {literal(v)}"
+                for k, v in csv_options(options).items()
+                if k != "lineSep"
+            )
+            frame = _csv(frame, options, columns, helpers)
+            helpers = [f"{PARTITION}{i}" for i in range(len(helpers))]
+            names = ", ".join(quote(n) for n, _ in columns)
+            line = f"to_csv(struct({names}), map({pairs}))"
+        case _:
+            line = line_sql(columns, _writing(options))
+    rows = frame.selectExpr(f"{line} AS value", *helpers)
+    if not options.plain_text:
+        rows = encoded_lines(rows, options.encoding)
+    extra = {"lineSep": options.row_delimiter}
+    _native(rows, options, folder, len(helpers), extra, "text")
+
+
+def _cells(columns: list[tuple[str, Type]], options: "LocalFileSinkOptions") -> list[str]:
+    """Return the columns of Excel and XML files: text, and numbers where a sheet has numbers."""
+    style = Writing(
+        (options.delimiter, *SEPARATORS[1:]), True,
+        options.date_format, options.datetime_format, options.time_format,
+    )  # fmt: skip
+    made = []
+    for name, kind in columns:
+        value = quote(name)
+        if options.format is Format.EXCEL and kind.kind == "decimal" and kind.precision <= 15:
+            value = f"CAST({value} AS DOUBLE)"
+        elif options.format is Format.XML or kind.kind not in SHEET_KINDS:
+            value = text_sql(value, kind, style)
+        made.append(f"{value} AS {quote(name)}")
+    return made
+
+
+def _parts(frame: "DataFrame") -> "DataFrame":
+    """Bring the parts of each binary file together, in order."""
+    names = ["data", "relativePath", "partIndex"]
+    if [c for c in frame.columns if c in names] != names:
+        raise UserError(
+            "LocalFile writes binary files only from rows of a binary source (columns data,"
+            f" relativePath, partIndex), not from {', '.join(frame.columns)}.",
+            code="sink.not_binary",
+        )
+    rows = frame.select(*names).repartition("relativePath")
+    return rows.sortWithinPartitions("relativePath", "partIndex")
+
+
+def _writing(options: "LocalFileSinkOptions") -> Writing:
+    return Writing(
+        (options.delimiter, *SEPARATORS[1:]),
+        False,
+        options.date_format,
+        options.datetime_format,
+        options.time_format,
+    )
+
+
+def _folder_text(value: str, kind: Type) -> str:
+    if kind.kind == "timestamp":
+        return f"replace(CAST({value} AS STRING), ' ', 'T')"
+    return f"CAST({value} AS STRING)"
+
+
+def _matched(
+    wanted: list[str], names: tuple[str, ...], about: str, table: Table
+) -> tuple[str, ...]:
+    """Return columns as the table spells them; upper and lower case do not matter."""
+    known = {n.lower(): n for n in names} | {n: n for n in names}
+    missing = [n for n in wanted if n not in known and n.lower() not in known]
+    if missing:
+        raise UserError(
+            f"LocalFile cannot write column {missing[0]} ({about}): {table.path} has no such"
+            f" column to write. Columns: {', '.join(names)}.",
+            code="sink.column_missing",
+        )
+    return tuple(known.get(n) or known[n.lower()] for n in wanted)

@@ -1,0 +1,104 @@
+"""XML rows: the elements of one tag, their columns as attributes or as elements inside."""
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+from xml.sax.saxutils import escape, quoteattr
+
+import pyarrow as pa
+
+from holdfast.connectors.local_file.formats import is_utf8
+from holdfast.errors import UserError
+
+CHUNK = 1 << 20
+
+_FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+
+def element_rows(
+    stream: IO[bytes], tag: str, attributes: bool, columns: tuple[str, ...], encoding: str,
+    place: str,
+) -> Iterator[list[str | None]]:  # fmt: skip
+    """Yield the columns of each element with this tag; one that has none of them is no row."""
+    parser: ET.XMLPullParser[Any] = ET.XMLPullParser(["start", "end"])
+    depth = 0
+    try:
+        for chunk in _chunks(stream, encoding):
+            parser.feed(chunk)
+            for found in parser.read_events():
+                event, element = cast(tuple[str, ET.Element], found)
+                if _name(element) != tag:
+                    continue
+                depth += 1 if event == "start" else -1
+                if event == "end" and not depth:
+                    row = _columns(element, attributes)
+                    if any(name in row for name in columns):
+                        yield [row.get(name) for name in columns]
+                    element.clear()
+    except (ET.ParseError, UnicodeDecodeError) as error:
+        raise UserError(f"LocalFile cannot read {place} as XML: {error}.") from error
+
+
+def _chunks(stream: IO[bytes], encoding: str) -> Iterator[bytes | str]:
+    if not is_utf8(encoding):
+        yield stream.read().decode(encoding)
+        return
+    while chunk := stream.read(CHUNK):
+        yield chunk
+
+
+def _columns(element: ET.Element, attributes: bool) -> dict[str, str]:
+    if attributes:
+        return {name.rsplit("}", 1)[-1]: text for name, text in element.attrib.items()}
+    return {_name(child): child.text or "" for child in element}
+
+
+def _name(element: ET.Element) -> str:
+    return element.tag.rsplit("}", 1)[-1]
+
+
+class Document:
+    """An XML file being written: an element for each row."""
+
+    def __init__(
+        self, path: Path, names: list[str], root: str, row: str, attributes: bool, encoding: str
+    ) -> None:
+        self._file = path.open("w", encoding=encoding, errors="xmlcharrefreplace", newline="\n")
+        self._names = names
+        self._root, self._row, self._attributes = root, row, attributes
+        self._file.write(f'<?xml version="1.0" encoding="{encoding}"?>\n\n<{root}>\n')
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write rows, all of whose columns are text."""
+        columns = [column.to_pylist() for column in batch.columns]
+        for row in zip(*columns, strict=True):
+            texts = [_allowed(name, value) for name, value in zip(self._names, row, strict=True)]
+            self._file.write(self._element(texts))
+
+    def close(self) -> None:
+        """End the file."""
+        self._file.write(f"</{self._root}>\n")
+        self._file.close()
+
+    def _element(self, texts: list[str]) -> str:
+        pairs = zip(self._names, texts, strict=True)
+        if self._attributes:
+            inside = "".join(f" {name}={quoteattr(text)}" for name, text in pairs)
+            return f"\t<{self._row}{inside}/>\n"
+        inside = "".join(
+            f"\t\t<{name}>{escape(text)}</{name}>\n" if text else f"\t\t<{name}/>\n"
+            for name, text in pairs
+        )
+        return f"\t<{self._row}>\n{inside}\t</{self._row}>\n"
+
+
+def _allowed(name: str, value: object) -> str:
+    text = "" if value is None else str(value)
+    if found := _FORBIDDEN.search(text):
+        raise UserError(
+            f"LocalFile cannot write column {name} as XML: it has the character"
+            f" U+{ord(found[0]):04X}, which XML does not allow."
+        )
+    return text

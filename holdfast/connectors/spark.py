@@ -1,0 +1,292 @@
+"""Spark: any format that Spark can read or write, with its own options.
+
+A sink with a path on this machine's files stages each slice in a hidden folder inside the path
+and moves the files into sight at commit, so every row arrives once.  Anything else - a table, a
+format without a path, an object store, which a commit without Spark cannot reach - is written at
+once, and a slice that is tried again may arrive twice.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+from urllib.parse import unquote, urlsplit
+
+from holdfast.connect.options import option, options
+from holdfast.connect.placeholders import resolve
+from holdfast.connect.plugin import Context
+from holdfast.connect.report import Report
+from holdfast.connect.schema import Schema
+from holdfast.connect.sink import Committable, Identifier, Sink, Staging
+from holdfast.connect.source import Source
+from holdfast.connect.tables import Rows, Tables
+from holdfast.errors import OutcomeUnknown, UserError
+from holdfast.model.job import Guarantee
+from holdfast.model.secret import Secret
+from holdfast.model.table import Table, TablePath
+from holdfast.model.tree import Block, Node, Plain, Scalar
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+
+SECRET_NAMES = re.compile(r"pass|secret|token|credential|key|auth|sas|signature", re.IGNORECASE)
+DEFAULT_PATH = "default.default.default"
+STAGED = ".holdfast-"
+
+Problem = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A format's own options.  Those whose names sound like credentials are never shown."""
+
+    plain: dict[str, str]
+    secret: dict[str, Secret]
+
+    type_text = "block"
+
+    @classmethod
+    def from_node(cls, node: Node, where: str, report: Report) -> "Settings":
+        """Read the block; nested keys are joined with dots."""
+        if not isinstance(node, Block):
+            raise ValueError("the options of a format are a block { ... }")
+        plain: dict[str, str] = {}
+        secret: dict[str, Secret] = {}
+        for key, entry in node.leaves():
+            if not isinstance(entry.node, Scalar):
+                report.error(entry.place, f"{where}.{key} is not a single value.")
+            elif SECRET_NAMES.search(key):
+                secret[key] = Secret(entry.node.text)
+            else:
+                plain[key] = entry.node.text
+        return cls(plain, secret)
+
+    def for_spark(self, table: Table | None = None) -> dict[str, str]:
+        """Return all of them as Spark takes them, with a table's placeholders filled in."""
+        plain = resolve(self.plain, table) if table else self.plain
+        return plain | {key: value.reveal() for key, value in self.secret.items()}
+
+
+@options
+class SparkSourceOptions:
+    """What Spark reads."""
+
+    #: The Spark format, such as parquet, csv, jdbc or delta.
+    format: str | None = None
+    #: The file or folder to read, for formats that have one.
+    path: str | None = None
+    #: The table to read from Spark's catalogs, instead of a format.
+    table: str | None = None
+    #: A Spark SQL query to read, instead of a format.
+    query: str | None = None
+    #: The columns to read; without it, the data says.
+    schema: Schema | None = None
+    #: Options of the format, passed on to Spark as they are.
+    options: Settings = option(Settings({}, {}))
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what no single option can see is wrong."""
+        given = [n for n in ("format", "table", "query") if getattr(self, n) is not None]
+        if not given:
+            yield "", "required option 'format' is missing. Give it, or 'table' or 'query'."
+        if {"table", "query"} <= set(given):
+            yield "query", "give either 'table' or 'query', not both."
+        if self.path is not None and self.format is None:
+            yield "path", "'path' needs a 'format'."
+
+
+class SparkSource(Source[SparkSourceOptions]):
+    """Read whatever Spark can read, in one go.
+
+    The table's path is `schema.table`, else `table`, else `plugin_output`.
+    """
+
+    name = "Spark"
+
+    def tables(self) -> tuple[Table, ...] | None:
+        """Return the table if its schema is declared."""
+        schema = self.options.schema
+        if schema is None or not schema.table.columns:
+            return None
+        return (schema.table_at(self._default_path, self.name),)
+
+    def read(self, spark: "SparkSession", content: Plain) -> Tables:
+        """Return the rows as Spark reads them."""
+        table = Table(TablePath.parse(self._default_path), catalog=self.name)
+        if self.options.schema:
+            table = self.options.schema.table_at(self._default_path, self.name)
+        return Tables([Rows.of(table, self._frame(spark, table))])
+
+    def _frame(self, spark: "SparkSession", table: Table) -> "DataFrame":
+        given = self.options
+        if given.query:
+            # Inside a sub-query nothing but a query parses: no DROP, no SET, no INSERT.
+            return spark.sql(f"SELECT * FROM (\n{given.query.strip().rstrip(';')}\n)")
+        reader = spark.read.options(**given.options.for_spark())
+        if given.format:
+            reader = reader.format(given.format)
+        if table.columns:
+            reader = reader.schema(table.ddl)
+        return reader.table(given.table) if given.table else reader.load(given.path)
+
+    @property
+    def _default_path(self) -> str:
+        return self.options.table or self.context.output or DEFAULT_PATH
+
+
+@options
+class SparkSinkOptions:
+    """What Spark writes."""
+
+    #: The Spark format, such as parquet, csv, jdbc or noop.
+    format: str
+    #: The folder to write, for formats that have one.
+    path: str | None = None
+    #: The table of Spark's catalogs to write, instead of a path.
+    table: str | None = None
+    #: What to do with data that is there when the job starts: append to it, overwrite it, fail
+    #: (errorifexists), or leave it and write nothing (ignore).
+    mode: Literal["append", "overwrite", "errorifexists", "error", "ignore"] = "append"
+    #: Columns whose values name the folders that rows go to.
+    partition_by: list[str] = option([], aliases=("partitionBy",))
+    #: Options of the format, passed on to Spark as they are.
+    options: Settings = option(Settings({}, {}))
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what no single option can see is wrong."""
+        if self.path is not None and self.table is not None:
+            yield "table", "give either 'path' or 'table', not both."
+
+    @property
+    def folder(self) -> Path | None:
+        """Where files are staged and appear, or None where they are written at once."""
+        return local_folder(self.path) if self.path is not None else None
+
+
+class SparkSink(Sink[SparkSinkOptions]):
+    """Write whatever Spark can write: exactly once into local files, else at least once."""
+
+    name = "Spark"
+    guarantee: ClassVar[Guarantee] = Guarantee.AT_LEAST_ONCE
+
+    def __init__(self, options: SparkSinkOptions, context: Context) -> None:
+        super().__init__(options, context)
+        if options.folder is not None:
+            # Only the options tell, so this sink's promise is its own, not its class's.
+            self.guarantee = Guarantee.EXACTLY_ONCE  # type: ignore[misc]
+        self._fresh: set[str] = set()
+
+    def prepare(self, tables: Sequence[Table]) -> None:
+        """Treat what is there as `mode` says; what is written at once does so when it is."""
+        for table in tables:
+            folder = self.options_for(table).folder
+            if folder is None:
+                self._fresh.add(str(table.path))
+            else:
+                _prepare_folder(folder, self.options.mode, self._mark)
+
+    def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
+        """Stage each table in a hidden folder, or write it at once where there is none."""
+        return [c for rows in tables for c in self._write(rows, staging)]
+
+    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+        """Move staged files into sight.  A file that was moved before stays where it is."""
+        for committable in committables:
+            if isinstance(committable.content, dict):
+                _move(committable.content)
+
+    def abort(self, committables: Sequence[Committable]) -> None:
+        """Remove staged files."""
+        for committable in committables:
+            if isinstance(committable.content, dict):
+                shutil.rmtree(str(committable.content["staged"]), ignore_errors=True)
+
+    @property
+    def _mark(self) -> str:
+        """The name of the hidden file that says this job leaves a folder alone."""
+        return f"{STAGED}{self.context.job_id}-ignores"
+
+    def _write(self, rows: Rows, staging: Staging) -> Iterator[Committable]:
+        path, filled = str(rows.table.path), self.options_for(rows.table)
+        if filled.folder is None:
+            self._write_at_once(rows, filled)
+            yield Committable(1, path, -1, 0, None)
+        elif not (filled.folder / self._mark).exists():
+            staged = filled.folder / f"{STAGED}{staging.name}-{_safe(path)}"
+            self._writer(rows, filled).mode("overwrite").save(staged.absolute().as_uri())
+            files = sorted(p for p in staged.rglob("*") if p.is_file() and _is_data(p))
+            content: Plain = {
+                "staged": str(staged),
+                "folder": str(filled.folder),
+                "files": [str(f.relative_to(staged)) for f in files],
+            }
+            yield Committable(1, path, -1, sum(f.stat().st_size for f in files), content)
+
+    def _write_at_once(self, rows: Rows, filled: SparkSinkOptions) -> None:
+        path = str(rows.table.path)
+        mode = filled.mode if path in self._fresh else "append"
+        writer = self._writer(rows, filled).mode(mode)
+        if filled.table:
+            writer.saveAsTable(filled.table)
+        else:
+            writer.save(filled.path)
+        self._fresh.discard(path)
+
+    def _writer(self, rows: Rows, filled: SparkSinkOptions) -> "DataFrameWriter":
+        settings = filled.options.for_spark(rows.table)
+        writer = rows.visible.write.format(filled.format).options(**settings)
+        return writer.partitionBy(*filled.partition_by) if filled.partition_by else writer
+
+
+def local_folder(path: str) -> Path | None:
+    """Return the local folder that a path or file: URL names, or None if it is elsewhere."""
+    parts = urlsplit(path)
+    if parts.scheme == "file":
+        return Path(unquote(parts.path))
+    return None if parts.scheme else Path(path)
+
+
+def _prepare_folder(folder: Path, mode: str, mark: str) -> None:
+    found = [p for p in folder.iterdir() if _is_data(p)] if folder.is_dir() else []
+    if not found or mode == "append":
+        return
+    if mode == "ignore":
+        (folder / mark).touch()
+        return
+    if mode != "overwrite":
+        raise UserError(
+            f"Sink Spark cannot write to {folder}: it holds data already, and mode = {mode}."
+            " Choose another path, or set mode = append or overwrite.",
+            code="sink.data_exists",
+        )
+    for path in found:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _move(content: dict[str, Plain]) -> None:
+    staged, folder = Path(str(content["staged"])), Path(str(content["folder"]))
+    files = content["files"]
+    assert isinstance(files, list), f"not a committable: {content}"
+    for name in files:
+        hidden, visible = staged / str(name), folder / str(name)
+        if hidden.exists():
+            visible.parent.mkdir(parents=True, exist_ok=True)
+            hidden.replace(visible)
+        elif not visible.exists():
+            raise OutcomeUnknown(
+                f"Sink Spark: {visible} is neither staged nor in sight. Was it moved away?",
+                code="sink.commit_unknown",
+            )
+    shutil.rmtree(staged, ignore_errors=True)
+
+
+def _is_data(path: Path) -> bool:
+    """Say whether readers look at a file: those with a hidden name are checksums and ours."""
+    return not path.name.startswith((".", "_"))
+
+
+def _safe(path: str) -> str:
+    """Return a table's path as part of a file name."""
+    return re.sub(r"[^\w.-]", "_", path)

@@ -1,0 +1,166 @@
+"""Number functions.
+
+CEIL, FLOOR and SIGN give an int, MOD the type of its divisor without the errors of doubles, ROUND
+the type of its first argument.  What has no result (LN of 0) fails, where Spark would give NULL.
+"""
+
+from math import e
+
+from holdfast.connectors.sql.values import (
+    BROKEN,
+    DOUBLE,
+    INT,
+    NUMBERS,
+    STRING,
+    WHOLE,
+    Call,
+    Function,
+    Value,
+    template,
+)
+from holdfast.errors import UserError
+
+MULTIPLIER, ADDEND, MASK = 0x5DEECE66D, 0xB, (1 << 48) - 1
+
+
+def _of_double(name: str) -> Function:
+    return template(f"{name}({{0}})", type=DOUBLE)
+
+
+def _positive(call: Call, index: int, formula: str) -> str:
+    """Return a formula that fails where an argument is not above zero."""
+    value = call.sql(index)
+    wrong = f"raise_error(concat('{call.name.upper()}: ', {value}, ' is not above zero'))"
+    return f"if({value} <= 0, cast({wrong} AS double), {formula})"
+
+
+def _cot(call: Call) -> Value:
+    # Spark gives infinity at zero.
+    wrong = "cast(raise_error('COT: division by zero') AS double)"
+    return Value(f"if(tan({call.sql(0)}) = 0D, {wrong}, cot({call.sql(0)}))", DOUBLE)
+
+
+def _ln(call: Call) -> Value:
+    return Value(_positive(call, 0, f"ln({call.sql(0)})"), DOUBLE)
+
+
+def _log10(call: Call) -> Value:
+    return Value(_positive(call, 0, f"log10({call.sql(0)})"), DOUBLE)
+
+
+def _log(call: Call) -> Value:
+    if len(call) == 1:
+        return _ln(call)
+    base, value = call.sql(0), call.sql(1)
+    if call.args[0].literal == 10:
+        return Value(_positive(call, 1, f"log10({value})"), DOUBLE)
+    # Dividing two logarithms misses the last digit for the two bases Java knows by heart.
+    formula = f"CASE {base} WHEN {e!r}D THEN ln({value}) WHEN 10 THEN log10({value})"
+    formula = f"{formula} ELSE ln({value}) / ln({base}) END"
+    return Value(_positive(call, 0, _positive(call, 1, formula)), DOUBLE)
+
+
+def remainder(call: Call) -> Value:
+    """Return what is left after division, of the divisor's type and exact in decimal digits."""
+    left, right = call.sql(0), call.sql(1)
+    kinds, gives = (call.kind(0), call.kind(1)), call.type(1)
+    if all(k in (*WHOLE, "decimal") for k in kinds):
+        return Value(f"cast({left} % {right} AS {gives.ddl})", gives)
+    if not all(k in NUMBERS for k in kinds):
+        return Value(f"({left} % {right})")
+    # 13 % 5.4 is 2.1999999999999993 in doubles; decimals hold all but the largest.
+    exact = ", ".join(f"try_cast({sql} AS decimal(38,16))" for sql in (left, right))
+    plain = f"cast({left} AS double) % cast({right} AS double)"
+    sql = f"coalesce(cast(try_mod({exact}) AS double), {plain})"
+    return Value(sql if gives == DOUBLE else f"cast({sql} AS {gives.ddl})", gives)
+
+
+def _to_whole(call: Call) -> Value:
+    name = "floor" if call.name.upper() == "FLOOR" else "ceil"
+    digits = f", {call.sql(1)}" if call.given(1) else ""
+    return Value(f"cast({name}({call.sql(0)}{digits}) AS int)", INT)
+
+
+def _round(call: Call) -> Value:
+    digits = f", {call.sql(1)}" if call.given(1) else ""
+    rounded, gives = f"round({call.sql(0)}{digits})", call.type(0)
+    # Spark narrows a decimal to the digits left; the column keeps its type.
+    if gives.kind == "decimal":
+        return Value(f"cast({rounded} AS {gives.ddl})", gives)
+    return Value(rounded, gives if gives.kind in NUMBERS else None)
+
+
+def _sign(call: Call) -> Value:
+    value = f"nanvl({call.sql(0)}, 0)" if call.kind(0) in BROKEN else call.sql(0)
+    return Value(f"cast(sign({value}) AS int)", INT)
+
+
+def _truncate(call: Call) -> Value:
+    """Cut digits off, towards zero."""
+    value, digits = call.sql(0), call.sql(1) if call.given(1) else "0"
+    cut = f"if({value} < 0, ceil({value}, {digits}), floor({value}, {digits}))"
+    if call.kind(0) in (*WHOLE, "decimal"):
+        return Value(f"cast({cut} AS {call.type(0).ddl})", call.type(0))
+    # Beyond 15 digits a double has no decimals left to cut.
+    sql = f"if(abs({value}) >= 1e15D, cast({value} AS double), cast({cut} AS double))"
+    return Value(sql, DOUBLE)
+
+
+def _random(call: Call) -> Value:
+    if not call.given(0):
+        return Value("rand()", DOUBLE)
+    seed = call.whole(0)
+    if seed is None:
+        raise UserError(f"{call.name}: the seed must be a whole number, not {call.sql(0)}.")
+    return Value(f"{first_random(seed)!r}D", DOUBLE)
+
+
+def first_random(seed: int) -> float:
+    """Return the first double of Java's Random: a seed gives every row the same number."""
+    state = (seed ^ MULTIPLIER) & MASK
+    bits = []
+    for size in (26, 27):
+        state = (state * MULTIPLIER + ADDEND) & MASK
+        bits.append(state >> (48 - size))
+    return float((bits[0] << 27) + bits[1]) * 2.0**-53
+
+
+def _trim_scale(call: Call) -> Value:
+    plain = f"cast(cast({call.sql(0)} AS decimal(38,18)) AS string)"
+    if call.kind(0) in (*WHOLE, "decimal"):
+        plain = f"cast({call.sql(0)} AS string)"
+    return Value(f"regexp_replace({plain}, '([.][0-9]*?)0+$', '$1')", STRING)
+
+
+def _trimmed_scale(call: Call) -> Value:
+    return Value(f"regexp_replace({_trim_scale(call).sql}, '[.]$', '')", STRING)
+
+
+NUMBER = {
+    "ABS": Function(1, 1, lambda call: Value(f"abs({call.sql(0)})", call.args[0].type)),
+    **{
+        name: _of_double(name.lower())
+        for name in (
+            "ACOS", "ASIN", "ATAN", "COS", "COSH", "SIN", "SINH", "TAN", "TANH", "EXP", "RADIANS",
+            "SQRT",
+        )
+    },
+    "COT": Function(1, 1, _cot),
+    "ATAN2": template("atan2({0}, {1})", 2, DOUBLE),
+    "MOD": Function(2, 2, remainder),
+    "CEIL": Function(1, 2, _to_whole),
+    "CEILING": Function(1, 2, _to_whole),
+    "FLOOR": Function(1, 2, _to_whole),
+    "LN": Function(1, 1, _ln),
+    "LOG": Function(1, 2, _log),
+    "LOG10": Function(1, 1, _log10),
+    "PI": template("pi()", 0, DOUBLE),
+    "POWER": template("power({0}, {1})", 2, DOUBLE),
+    "RAND": Function(0, 1, _random),
+    "RANDOM": Function(0, 1, _random),
+    "ROUND": Function(1, 2, _round),
+    "SIGN": Function(1, 1, _sign),
+    "TRUNC": Function(1, 2, _truncate),
+    "TRUNCATE": Function(1, 2, _truncate),
+    "TRIM_SCALE": Function(1, 1, _trimmed_scale),
+}  # fmt: skip

@@ -1,0 +1,242 @@
+"""The Sql transform.
+
+A query over one table that looks at each row by itself runs as a projection and keeps row kinds;
+any other runs over whole tables, which a changelog cannot.  Either way Spark sees one plan.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+from uuid import uuid4
+
+from sqlglot import exp
+
+from holdfast.connect.options import options
+from holdfast.connect.tables import Rows, Tables
+from holdfast.connect.transform import Transform
+from holdfast.connectors.sql.columns import Columns, any_column
+from holdfast.connectors.sql.dialect import parse, place_of, table_names
+from holdfast.connectors.sql.functions_other import FUNCTIONS
+from holdfast.connectors.sql.projection import Item, Projection, check_names, is_projection
+from holdfast.connectors.sql.relational import Relational
+from holdfast.connectors.sql.translate import unknown_function
+from holdfast.connectors.sql.values import TypeOf
+from holdfast.errors import UserError
+from holdfast.model.table import Table
+from holdfast.model.types import Type, from_spark, quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@options
+class SqlOptions:
+    #: The SELECT to run.  Its FROM names the input, or `dual`; with several inputs it may join
+    #: them by their `plugin_input` names.
+    query: str
+    #: Which SQL engine SeaTunnel would use; there is only this one, and it changes nothing.
+    engine: Literal["ZETA", "INTERNAL"] = "ZETA"
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong with the query as far as can be told without its input."""
+        try:
+            tree = parse(self.query)
+            unknown = list(_unknown(tree, self.query))
+            if not unknown:
+                _rehearse(tree, self.query)
+        except UserError as error:
+            unknown = [str(error)]
+        for message in unknown:
+            yield "query", f"query: {message}"
+
+
+class Sql(Transform[SqlOptions]):
+    """Runs a SELECT."""
+
+    name = "Sql"
+
+    @classmethod
+    def joins(cls, options: SqlOptions, inputs: tuple[str, ...]) -> bool:
+        """Say whether the query reads more than one of its inputs."""
+        read = {name.lower() for name in table_names(parse(options.query))}
+        return len(read & {name.lower() for name in inputs}) > 1
+
+    def apply(self, rows: Rows) -> Rows:
+        """Run the query over one table, which any name in FROM means."""
+        query = parse(self.options.query)
+        if is_projection(query):
+            assert isinstance(query, exp.Select)
+            return rows.with_frame(_explained(lambda: self._project(query, rows)))
+        named = dict.fromkeys(table_names(query), rows)
+        frame = _explained(lambda: self._relate(query, named))
+        table = rows.table if _keeps_rows(query) else _without_keys(rows.table)
+        return Rows.of(table, frame)
+
+    def join(self, inputs: Mapping[str, Tables]) -> Tables:
+        """Run the query over several inputs; the result goes by the first table it reads."""
+        query = parse(self.options.query)
+        named: dict[str, Rows] = {}
+
+        def build() -> "DataFrame":
+            named.update({name: _find(name, inputs) for name in table_names(query)})
+            return self._relate(query, named)
+
+        frame = _explained(build)
+        first = next(iter(named.values()))
+        return Tables([Rows.of(_without_keys(first.table), frame)])
+
+    def _project(self, query: exp.Select, rows: Rows) -> "DataFrame":
+        frame, hidden = rows.frame, rows.hidden
+        columns = Columns({c.name: c.type for c in rows.table.columns})
+        projection = Projection(self.options.query, query, columns, _asker(frame))
+        items = projection.items()
+        where = projection.where
+        if where:
+            frame = frame.where(where)
+        kept = [quote(name) for name in hidden]
+        frame = frame.selectExpr(*(item.aliased for item in items), *kept)
+        for lateral in projection.laterals:
+            frame, items = _explode(projection, lateral, frame, items, kept)
+        if all(item.shown for item in items):
+            return frame
+        return frame.drop(*(item.name for item in items if not item.shown))
+
+    def _relate(self, query: exp.Query, named: Mapping[str, Rows]) -> "DataFrame":
+        for name, rows in named.items():
+            if rows.table.changelog:
+                raise UserError(
+                    f"'{name}' carries updates and deletes, and a query that joins, groups,"
+                    " sorts or limits cannot follow them. Use SELECT .. FROM .. WHERE alone, or"
+                    " a source that only inserts."
+                )
+        spark = next(iter(named.values())).frame.sparkSession
+        with _views(named) as views:
+            text = Relational(self.options.query, views, _prober(spark)).sql(query)
+            frame = spark.sql(text)
+        check_names(frame.columns)
+        return frame
+
+
+def _unknown(tree: exp.Query, query: str) -> Iterator[str]:
+    for call in tree.find_all(exp.Anonymous):
+        if call.name.upper() not in FUNCTIONS:
+            yield unknown_function(call.name, place_of(call, query))
+
+
+def _rehearse(tree: exp.Query, query: str) -> None:
+    """Translate with no types known: what is wrong whatever the types are shows up here."""
+    if not is_projection(tree):
+        names = dict.fromkeys(table_names(tree), "view")
+        Relational(query, names, lambda _: None).sql(tree)
+        return
+    assert isinstance(tree, exp.Select)
+    projection = Projection(query, tree, None, lambda _: None)
+    projection.items()
+    _ = projection.where
+    for lateral in projection.laterals:
+        projection.view(lateral, any_column, lambda _: None)
+
+
+def _explode(
+    projection: Projection,
+    lateral: exp.Lateral,
+    frame: "DataFrame",
+    items: list[Item],
+    kept: list[str],
+) -> tuple["DataFrame", list[Item]]:
+    """Apply one lateral view: in place of the column of its name, or as a new last one."""
+    types = {f.name: from_spark(f.dataType.jsonValue()) for f in frame.schema.fields}
+    name, sql = projection.view(lateral, Columns(types).resolve, _asker(frame))
+    items = [replace(item, shown=True) if item.name == name else item for item in items]
+    if name not in [item.name for item in items]:
+        items.append(Item(name, sql))
+    columns = [f"{sql if i.name == name else quote(i.name)} AS {quote(i.name)}" for i in items]
+    frame = frame.selectExpr(*columns, *kept)
+    if not lateral.args.get("outer"):
+        frame = frame.where(f"{quote(name)} IS NOT NULL")
+    return frame, items
+
+
+def _find(name: str, inputs: Mapping[str, Tables]) -> Rows:
+    """Return the rows a name in FROM means: a dataset of one table, or a table of any dataset."""
+    wanted = name.lower()
+    for dataset, tables in inputs.items():
+        if dataset.lower() == wanted and len(tables) == 1:
+            return next(iter(tables))
+    every = [rows for tables in inputs.values() for rows in tables]
+    for rows in every:
+        if wanted in (str(rows.table.path).lower(), rows.table.path.table.lower()):
+            return rows
+    good = ", ".join([*inputs, *(str(rows.table.path) for rows in every)])
+    raise UserError(f"there is no table '{name}'. Inputs and their tables: {good}.")
+
+
+def _keeps_rows(query: exp.Query) -> bool:
+    """Say whether each row of the result is one row of the table, so that its key still holds."""
+    plain = isinstance(query, exp.Select) and not query.args.get("joins")
+    return plain and is_projection(exp.Select(**_without_order(query)))
+
+
+def _without_order(query: exp.Query) -> dict[str, object]:
+    left_out = ("order", "limit", "offset")
+    return {k: v for k, v in query.copy().args.items() if k not in left_out}
+
+
+def _without_keys(table: Table) -> Table:
+    return replace(table, primary_key=None, constraints=(), partitions=())
+
+
+@contextmanager
+def _views(named: Mapping[str, Rows]) -> Iterator[dict[str, str]]:
+    """Give each table a name of its own in Spark while the query is planned."""
+    views = {name: f"holdfast_sql_{uuid4().hex}" for name in named}
+    spark = next(iter(named.values())).frame.sparkSession
+    try:
+        for name, rows in named.items():
+            rows.visible.createTempView(views[name])
+        yield views
+    finally:
+        for view in views.values():
+            spark.catalog.dropTempView(view)
+
+
+def _asker(frame: "DataFrame") -> TypeOf:
+    """Return what tells the type of an expression over a frame."""
+    from pyspark.errors import AnalysisException
+
+    def ask(sql: str) -> Type | None:
+        try:
+            found = frame.selectExpr(sql).schema.fields[0]
+        except AnalysisException:
+            return None  # the query itself will say what is wrong, and better
+        return from_spark(found.dataType.jsonValue())
+
+    return ask
+
+
+def _prober(spark: "SparkSession") -> TypeOf:
+    """Return what tells the type of the one column of a query."""
+    from pyspark.errors import AnalysisException
+
+    def probe(sql: str) -> Type | None:
+        try:
+            found = spark.sql(sql).schema.fields[0]
+        except AnalysisException:
+            return None  # such as a column of an outer query
+        return from_spark(found.dataType.jsonValue())
+
+    return probe
+
+
+def _explained(build: Callable[[], "DataFrame"]) -> "DataFrame":
+    """Plan a query; what Spark refuses becomes a sentence for the user."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        return build()
+    except UserError as error:
+        raise UserError(f"Sql: {error}") from error
+    except AnalysisException as error:
+        said = str(error).splitlines()[0]
+        raise UserError(f"Sql: the query does not fit its input: {said}") from error

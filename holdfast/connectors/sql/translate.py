@@ -1,0 +1,337 @@
+"""Walk an expression of a query and write it in Spark SQL.
+
+Every kind of node has its own rule here; one without a rule is refused, so nothing reaches Spark
+by accident.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from holdfast.connect.options import nearest
+from holdfast.connectors.sql.casts import cast, read_type
+from holdfast.connectors.sql.dialect import column_parts, place_of, text_of_node
+from holdfast.connectors.sql.functions_other import FUNCTIONS, REFUSED, alike
+from holdfast.connectors.sql.functions_text import concat
+from holdfast.connectors.sql.functions_time import extract
+from holdfast.connectors.sql.operators import arithmetic, comparison, like
+from holdfast.connectors.sql.values import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    NULL,
+    Call,
+    TypeOf,
+    Value,
+    literal,
+    text,
+    type_of,
+)
+from holdfast.errors import UserError
+from holdfast.model.types import Type
+
+ARITHMETIC = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
+COMPARISONS = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=",
+    exp.NullSafeEQ: "<=>",
+}  # fmt: skip
+LIKES = {exp.Like: "LIKE", exp.ILike: "ILIKE", exp.RegexpLike: "RLIKE"}
+CONDITIONS = (
+    *COMPARISONS, *LIKES, exp.And, exp.Or, exp.Not, exp.Is, exp.In, exp.Between, exp.Exists,
+)  # fmt: skip
+NOW = {
+    exp.CurrentDate: "CURRENT_DATE",
+    exp.CurrentTime: "CURRENT_TIME",
+    exp.CurrentTimestamp: "CURRENT_TIMESTAMP",
+    exp.CurrentDatetime: "CURRENT_TIMESTAMP",
+}
+
+Resolve = Callable[[list[str]], Value]
+"""Finds a column by its dotted name, or raises UserError."""
+
+Rule = Callable[["Translator", Any], Value]
+
+
+@dataclass
+class Translator:
+    """Translates the expressions of one SELECT.
+
+    `resolve` finds its columns, `ask` their types.  `subquery` and `window` write what only a
+    query over several tables may hold; where absent, such parts are refused.
+    """
+
+    query: str
+    resolve: Resolve
+    ask: TypeOf
+    subquery: Callable[[exp.Query], str] | None = None
+    window: Callable[[exp.Window, str], str] | None = None
+    _asked: dict[str, Type | None] = field(default_factory=dict)
+
+    def value(self, node: exp.Expr) -> Value:
+        """Return an expression in Spark SQL."""
+        rule = RULES.get(type(node))
+        if rule is None:
+            raise UserError(f"'{text_of_node(node)}' is not supported in a query.")
+        return rule(self, node)
+
+    def sql(self, node: exp.Expr) -> str:
+        """Return the text of an expression in Spark SQL."""
+        return self.value(node).sql
+
+    def type_of(self, sql: str) -> Type | None:
+        """Ask for a type, each text once."""
+        if sql not in self._asked:
+            self._asked[sql] = self.ask(sql)
+        return self._asked[sql]
+
+    def call(self, node: exp.Expr, name: str, args: tuple[Value, ...]) -> Value:
+        """Return a function call in Spark SQL."""
+        function = FUNCTIONS.get(name.upper())
+        if function is None:
+            raise UserError(unknown_function(name, place_of(node, self.query)))
+        least, most = function.least, function.most
+        if len(args) < least or (most is not None and len(args) > most):
+            wanted = f"{least}" if least == most else f"{least} to {most or 'any number of'}"
+            raise UserError(
+                f"{name}{place_of(node, self.query)} takes {wanted} arguments, not {len(args)}."
+            )
+        made = function.build(Call(name, args, self.type_of))
+        return made if isinstance(made, Value) else Value(made)
+
+
+def unknown_function(name: str, place: str) -> str:
+    """Return the sentence for a function nobody knows, or one that is known and refused."""
+    reason = REFUSED.get(name.upper())
+    if reason:
+        return f"function {name}{place} is not supported. {reason}"
+    hint = nearest(name, sorted(FUNCTIONS))
+    return f"there is no function '{name}'{place}.{hint} Functions: {', '.join(sorted(FUNCTIONS))}."
+
+
+def _literal(_: Translator, node: exp.Literal) -> Value:
+    if node.is_string:
+        return text(node.name)
+    written = node.name
+    if written.isdigit():
+        number = int(written)
+        return Value(written, INT if number < 2**31 else BIGINT, number, True)
+    return Value(f"{written}D", DOUBLE, float(written), True)
+
+
+def _negative(t: Translator, node: exp.Neg) -> Value:
+    inner = t.value(node.this)
+    number = inner.literal
+    if isinstance(number, (int, float)) and not isinstance(number, bool):
+        return Value(f"(-{inner.sql})", inner.type, -number, True)
+    return Value(f"(- {inner.sql})", inner.type)
+
+
+def _boolean(_: Translator, node: exp.Boolean) -> Value:
+    return Value("true" if node.this else "false", BOOLEAN, bool(node.this), True)
+
+
+def _column(t: Translator, node: exp.Expr) -> Value:
+    if isinstance(node, exp.Dot) and not isinstance(node.this, (exp.Column, exp.Dot)):
+        return Value(f"{t.sql(node.this)}[{literal(node.expression.name)}]")
+    return t.resolve(column_parts(node))
+
+
+def _bracket(t: Translator, node: exp.Bracket) -> Value:
+    inner, key = t.value(node.this), t.value(node.expressions[0])
+    kind = type_of(inner, t.type_of)
+    gives = kind.parts[-1] if kind.kind in ("array", "map") else None
+    return Value(f"{inner.sql}[{key.sql}]", gives)
+
+
+def _paren(t: Translator, node: exp.Paren) -> Value:
+    return t.value(node.this)
+
+
+def _arithmetic(t: Translator, node: exp.Binary) -> Value:
+    sign = ARITHMETIC[type(node)]
+    return arithmetic(sign, t.value(node.this), t.value(node.expression), t.type_of)
+
+
+def _whole_division(t: Translator, node: exp.IntDiv) -> Value:
+    return Value(f"({t.sql(node.this)} div {t.sql(node.expression)})", BIGINT)
+
+
+def _comparison(t: Translator, node: exp.Binary) -> Value:
+    sign = COMPARISONS[type(node)]
+    return comparison(sign, t.value(node.this), t.value(node.expression), t.type_of)
+
+
+def _both(t: Translator, node: exp.Connector) -> Value:
+    word = "AND" if isinstance(node, exp.And) else "OR"
+    return Value(f"({t.sql(node.this)} {word} {t.sql(node.expression)})", BOOLEAN)
+
+
+def _not(t: Translator, node: exp.Not) -> Value:
+    return Value(f"(NOT {t.sql(node.this)})", BOOLEAN)
+
+
+def _is(t: Translator, node: exp.Is) -> Value:
+    negated = isinstance(node.expression, exp.Not)
+    what = node.expression.this if negated else node.expression
+    if not isinstance(what, (exp.Null, exp.Boolean)):
+        raise UserError(f"'{text_of_node(node)}' is not supported. Say IS NULL or IS NOT NULL.")
+    word = f"IS {'NOT ' if negated else ''}{text_of_node(what)}"
+    return Value(f"({t.sql(node.this)} {word})", BOOLEAN)
+
+
+def _in(t: Translator, node: exp.In) -> Value:
+    inner = t.value(node.this)
+    if node.args.get("query"):
+        return Value(f"({inner.sql} IN {t.sql(node.args['query'])})", BOOLEAN)
+    items = [v for v in map(t.value, node.expressions) if v != NULL]
+    # NULL in the list never matches, and does not make NOT IN unknown.
+    if not items:
+        return Value("false", BOOLEAN)
+    if len({type_of(v, t.type_of).kind for v in (inner, *items)}) == 1:
+        return Value(f"({inner.sql} IN ({', '.join(v.sql for v in items)}))", BOOLEAN)
+    tests = (comparison("=", inner, v, t.type_of).sql for v in items)
+    return Value(f"({' OR '.join(tests)})", BOOLEAN)
+
+
+def _like(t: Translator, node: exp.Binary) -> Value:
+    return like(LIKES[type(node)], t.value(node.this), t.value(node.expression))
+
+
+def _escape(t: Translator, node: exp.Escape) -> Value:
+    inner = node.this
+    escape = f" ESCAPE {t.sql(node.expression)}"
+    return like(LIKES[type(inner)], t.value(inner.this), t.value(inner.expression), escape)
+
+
+def _between(t: Translator, node: exp.Between) -> Value:
+    inner, low, high = (t.value(node.args[k]) for k in ("this", "low", "high"))
+    left = comparison(">=", inner, low, t.type_of).sql
+    return Value(f"({left} AND {comparison('<=', inner, high, t.type_of).sql})", BOOLEAN)
+
+
+def _case(t: Translator, node: exp.Case) -> Value:
+    """Write a CASE; a WHEN that is a condition holds by itself even where CASE names a value."""
+    subject = t.value(node.this) if node.this else None
+    branches = node.args["ifs"]
+    default = node.args.get("default")
+    results = [t.value(b.args["true"]) for b in branches]
+    results.append(t.value(default) if default else NULL)
+    sqls, gives = alike(Call("CASE", tuple(results), t.type_of))
+    whens = []
+    for branch, sql in zip(branches, sqls, strict=False):
+        test = t.value(branch.this)
+        if subject is not None and not isinstance(branch.this.unnest(), CONDITIONS):
+            test = comparison("=", subject, test, t.type_of)
+        whens.append(f"WHEN {test.sql} THEN {sql}")
+    return Value(f"CASE {' '.join(whens)} ELSE {sqls[-1]} END", gives)
+
+
+def _if(t: Translator, node: exp.If) -> Value:
+    default = node.args.get("false")
+    results = (t.value(node.args["true"]), t.value(default) if default else NULL)
+    sqls, gives = alike(Call("IF", results, t.type_of))
+    return Value(f"if({t.sql(node.this)}, {sqls[0]}, {sqls[1]})", gives)
+
+
+def _cast(t: Translator, node: exp.Cast) -> Value:
+    lenient = isinstance(node, exp.TryCast)
+    return cast(t.value(node.this), read_type(node.to), t.type_of, lenient)
+
+
+def _concat(t: Translator, node: exp.DPipe) -> Value:
+    parts = tuple(t.value(part) for part in node.flatten(unnest=False))
+    return concat(Call("||", parts, t.type_of))
+
+
+def _call(t: Translator, node: exp.Anonymous) -> Value:
+    arguments = node.expressions
+    if node.name.upper() == "POSITION" and len(arguments) == 1:
+        inside = arguments[0]
+        if isinstance(inside, exp.In) and inside.args.get("field"):
+            arguments = [inside.this, inside.args["field"]]
+    return t.call(node, node.name, tuple(_argument(t, a) for a in arguments))
+
+
+def _argument(t: Translator, node: exp.Expr) -> Value:
+    """Return an argument; an aggregate's may also be a star or DISTINCT."""
+    if isinstance(node, exp.Star):
+        return Value("*")
+    if isinstance(node, exp.Distinct):
+        return Value(f"DISTINCT {', '.join(t.sql(e) for e in node.expressions)}")
+    return t.value(node)
+
+
+def _extract(t: Translator, node: exp.Extract) -> Value:
+    inner = t.value(node.expression)
+    return extract(node.this.name, inner.sql, type_of(inner, t.type_of).kind)
+
+
+def _trim(t: Translator, node: exp.Trim) -> Value:
+    side = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(node.text("position").upper(), "TRIM")
+    parts = [t.value(node.this)]
+    if node.expression:
+        parts.append(t.value(node.expression))
+    return t.call(node, side, tuple(parts))
+
+
+def _now(t: Translator, node: exp.Func) -> Value:
+    return t.call(node, NOW[type(node)], ())
+
+
+def _interval(t: Translator, node: exp.Interval) -> Value:
+    return Value(f"INTERVAL {t.sql(node.this)} {node.text('unit')}")
+
+
+def _subquery(t: Translator, node: exp.Expr) -> Value:
+    if t.subquery is None:
+        raise UserError(f"'{text_of_node(node)}': a query inside this one is not supported here.")
+    query = node.this if isinstance(node, (exp.Subquery, exp.Exists)) else node
+    assert isinstance(query, exp.Query)
+    word = "EXISTS " if isinstance(node, exp.Exists) else ""
+    return Value(f"{word}({t.subquery(query)})", BOOLEAN if word else None)
+
+
+def _window(t: Translator, node: exp.Window) -> Value:
+    if t.window is None:
+        raise UserError(f"'{text_of_node(node)}': OVER is not supported here.")
+    return Value(t.window(node, t.sql(node.this)))
+
+
+RULES: dict[type, Rule] = {
+    exp.Literal: _literal,
+    exp.Null: lambda _t, _n: NULL,
+    exp.Boolean: _boolean,
+    exp.Neg: _negative,
+    exp.Column: _column,
+    exp.Dot: _column,
+    exp.Bracket: _bracket,
+    exp.Paren: _paren,
+    **dict.fromkeys(ARITHMETIC, _arithmetic),
+    exp.IntDiv: _whole_division,
+    **dict.fromkeys(COMPARISONS, _comparison),
+    exp.And: _both,
+    exp.Or: _both,
+    exp.Not: _not,
+    exp.Is: _is,
+    exp.In: _in,
+    **dict.fromkeys(LIKES, _like),
+    exp.Escape: _escape,
+    exp.Between: _between,
+    exp.Case: _case,
+    exp.If: _if,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.DPipe: _concat,
+    exp.Anonymous: _call,
+    exp.Extract: _extract,
+    exp.Trim: _trim,
+    **dict.fromkeys(NOW, _now),
+    exp.Interval: _interval,
+    exp.Subquery: _subquery,
+    exp.Select: _subquery,
+    exp.Exists: _subquery,
+    exp.Window: _window,
+}

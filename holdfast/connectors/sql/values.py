@@ -1,0 +1,135 @@
+"""The pieces translation works with: a Spark SQL text, what is known of it, a function call."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.errors import UserError
+from holdfast.model.types import Type
+
+WHOLE = ("tinyint", "smallint", "int", "bigint")
+BROKEN = ("float", "double")
+NUMBERS = (*WHOLE, *BROKEN, "decimal")
+MOMENTS = ("timestamp", "timestamp_tz")
+
+TypeOf = Callable[[str], Type | None]
+"""Asks Spark for the type of a text; None where it cannot tell."""
+
+UNKNOWN = Type("")
+STRING, INT, BIGINT, DOUBLE = Type("string"), Type("int"), Type("bigint"), Type("double")
+BOOLEAN, DATE, TIMESTAMP, TIME = Type("boolean"), Type("date"), Type("timestamp"), Type("time")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A Spark SQL expression that may stand anywhere, without parentheses around it.
+
+    `literal` is set where the query gives the value itself, and `written` says so.
+    """
+
+    sql: str
+    type: Type | None = None
+    literal: str | int | float | bool | None = None
+    written: bool = False
+
+
+NULL = Value("NULL", Type("null"), None, True)
+
+
+def text(value: str) -> Value:
+    """Return a text literal."""
+    return Value(literal(value), STRING, value, True)
+
+
+def literal(value: str) -> str:
+    """Return a text as Spark reads it back.
+
+    Spark fills in `${env:HOME}` and its like before it parses, so the dollar is spelt out.
+    """
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
+    return f"'{escaped}'"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function call: its name as written, its arguments, and who knows types."""
+
+    name: str
+    args: tuple[Value, ...]
+    type_of: TypeOf
+
+    def __len__(self) -> int:
+        return len(self.args)
+
+    def sql(self, index: int) -> str:
+        """Return an argument."""
+        return self.args[index].sql
+
+    def type(self, index: int) -> Type:
+        """Return an argument's type, with an empty kind where nobody knows it."""
+        return type_of(self.args[index], self.type_of)
+
+    def kind(self, index: int) -> str:
+        """Return the kind of an argument's type, or an empty text."""
+        return self.type(index).kind
+
+    def given(self, index: int) -> bool:
+        """Say whether there is such an argument and it is not the word NULL."""
+        return index < len(self.args) and self.args[index] != NULL
+
+    def word(self, index: int, what: str) -> str:
+        """Return an argument that must be a text in the query itself."""
+        value = self.args[index]
+        if not isinstance(value.literal, str):
+            raise UserError(f"{self.name}: {what} must be a text in quotes, not {value.sql}.")
+        return value.literal
+
+    def whole(self, index: int) -> int | None:
+        """Return an argument that the query gives as a whole number, else None."""
+        found = self.args[index].literal
+        return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def type_of(value: Value, ask: TypeOf) -> Type:
+    """Return a value's type: known, or asked for, or of an empty kind."""
+    return value.type or ask(value.sql) or UNKNOWN
+
+
+def as_text(value: Value, kind: str) -> str:
+    """Return a value as Java would print it, which is how SeaTunnel joins and casts to text.
+
+    That differs from Spark for moments: `T` in between, and no seconds where they are zero.
+    """
+    match kind:
+        case "string":
+            return value.sql
+        case "timestamp":
+            return _trimmed(f"date_format({value.sql}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")")
+        case "time":
+            return _trimmed(f"date_format({value.sql}, 'HH:mm:ss.SSSSSS')")
+        case _:
+            return f"cast({value.sql} AS string)"
+
+
+def _trimmed(formatted: str) -> str:
+    return f"regexp_replace({formatted}, '(:00)?[.]000000$|000$', '')"
+
+
+Build = Callable[[Call], Value | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """How a function is called and what it becomes.  `most` None: any number of arguments."""
+
+    least: int
+    most: int | None
+    build: Build
+
+
+def template(pattern: str, least: int = 1, type: Type | None = None) -> Function:
+    """Return a function of exactly `least` arguments that fills them into a pattern."""
+
+    def build(call: Call) -> Value:
+        return Value(pattern.format(*(a.sql for a in call.args)), type)
+
+    return Function(least, least, build)

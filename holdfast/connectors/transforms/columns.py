@@ -1,0 +1,96 @@
+"""What most transforms do with columns: find one, add some, keep and rename some.
+
+All of it keeps the hidden columns of a changelog and what is known about the table.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.connect.options import nearest
+from holdfast.connect.tables import Rows
+from holdfast.errors import UserError
+from holdfast.model.table import Column, Key
+from holdfast.model.types import quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as Expression
+
+
+def find_column(rows: Rows, name: str, stage: str) -> Column:
+    """Return the column of that name, or raise and say which name was perhaps meant."""
+    found = rows.table.column(name)
+    if found is None:
+        known = list(rows.table.names)
+        raise UserError(
+            f"{stage}: table {rows.table.path} has no column '{name}'.{nearest(name, known)}"
+            f" Its columns are {', '.join(known)}.",
+            code="transform.no_column",
+        )
+    return found
+
+
+def check_new(rows: Rows, names: Sequence[str], stage: str) -> None:
+    """Raise if the table already has a column of one of these names."""
+    for name in names:
+        if rows.table.column(name):
+            raise UserError(
+                f"{stage}: table {rows.table.path} already has a column '{name}'."
+                " Choose another name for the new column.",
+                code="transform.column_exists",
+            )
+
+
+def check_unique(names: Sequence[str], about: str) -> str | None:
+    """Return a sentence if a name stands twice, or None."""
+    twice = sorted({n for n in names if names.count(n) > 1})
+    return f"{about} names {', '.join(repr(n) for n in twice)} twice." if twice else None
+
+
+def add_columns(
+    rows: Rows, new: "Mapping[str, Expression]", details: Sequence[Column] = ()
+) -> Rows:
+    """Return the table with these columns at its end; one that exists is replaced in its place.
+
+    `details` says what is known about the new columns beyond what Spark can tell.
+    """
+    from pyspark.sql import functions as F
+
+    names = dict.fromkeys((*rows.table.names, *new))
+    chosen = [new[n].alias(n) if n in new else F.col(quote(n)) for n in names]
+    hidden = [F.col(quote(h)) for h in rows.hidden]
+    kept = (c for c in rows.table.columns if c.name not in new)
+    table = replace(rows.table, columns=(*kept, *details))
+    return Rows.of(table, rows.frame.select(*chosen, *hidden))
+
+
+def choose_columns(rows: Rows, names: Mapping[str, str], stage: str) -> Rows:
+    """Return the table with only these columns (old name to new name), in this order.
+
+    A key whose columns are all kept follows their new names.
+    """
+    from pyspark.sql import functions as F
+
+    if twice := check_unique(list(names.values()), "the result"):
+        raise UserError(
+            f"{stage}: in table {rows.table.path} {twice} Give each column a name of its own.",
+            code="transform.column_twice",
+        )
+    columns = [replace(find_column(rows, old, stage), name=new) for old, new in names.items()]
+    chosen = [F.col(quote(old)).alias(new) for old, new in names.items()]
+    hidden = [F.col(quote(h)) for h in rows.hidden]
+    key = rows.table.primary_key
+    table = replace(
+        rows.table,
+        columns=tuple(columns),
+        primary_key=_follow(key, names) if key else None,
+        constraints=tuple(k for c in rows.table.constraints if (k := _follow(c, names))),
+        partitions=tuple(names[p] for p in rows.table.partitions if p in names),
+    )
+    return Rows.of(table, rows.frame.select(*chosen, *hidden))
+
+
+def _follow(key: Key, names: Mapping[str, str]) -> Key | None:
+    if not all(c in names for c in key.columns):
+        return None
+    return replace(key, columns=tuple(names[c] for c in key.columns))

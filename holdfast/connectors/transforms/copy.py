@@ -1,0 +1,46 @@
+"""Copy: a column again, under another name."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from holdfast.connect.options import options
+from holdfast.connect.tables import Rows
+from holdfast.connect.transform import Transform
+from holdfast.connectors.transforms.columns import add_columns, find_column
+from holdfast.model.types import quote
+
+
+@options
+class CopyOptions:
+    """Which columns to copy."""
+
+    fields: dict[str, str] | None = None  #: New columns and what each is a copy of: new = old.
+    src_field: str | None = None  #: The one column to copy; an older way to say it.
+    dest_field: str | None = None  #: The name of the copy of `src_field`.
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong about the options together."""
+        if self.fields is None and not (self.src_field and self.dest_field):
+            yield "fields", "give 'fields { new = old }', or both 'src_field' and 'dest_field'."
+        elif self.fields == {}:
+            yield "fields", "'fields' is empty. Name at least one copy: new = old."
+
+    @property
+    def copies(self) -> dict[str, str]:
+        """New names and the columns they copy; `fields` wins where both forms are given."""
+        return self.fields or {self.dest_field or "": self.src_field or ""}
+
+
+class Copy(Transform[CopyOptions]):
+    """Copies columns to new ones at the end; a new name that exists is overwritten."""
+
+    name = "Copy"
+
+    def apply(self, rows: Rows) -> Rows:
+        """Return the table with the copies."""
+        from pyspark.sql import functions as F
+
+        copies = self.options.copies
+        found = {new: find_column(rows, old, self.context.stage) for new, old in copies.items()}
+        details = [replace(column, name=new) for new, column in found.items()]
+        return add_columns(rows, {n: F.col(quote(o)) for n, o in copies.items()}, details)

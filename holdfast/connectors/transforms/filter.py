@@ -1,0 +1,41 @@
+"""Filter: keep or drop columns by name."""
+
+from collections.abc import Iterator
+
+from holdfast.connect.options import option, options
+from holdfast.connect.tables import Rows
+from holdfast.connect.transform import Transform
+from holdfast.connectors.transforms.columns import check_unique, choose_columns, find_column
+
+
+@options
+class FilterOptions:
+    """Which columns stay."""
+
+    #: The columns to keep, in the order they are to have.
+    include_fields: list[str] | None = option(None, aliases=("fields",))
+    #: The columns to drop; all others keep their order.
+    exclude_fields: list[str] | None = None
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong about the options together."""
+        if (self.include_fields is None) == (self.exclude_fields is None):
+            yield "exclude_fields", "give one of 'include_fields' and 'exclude_fields', not both."
+        if twice := check_unique(self.include_fields or [], "'include_fields'"):
+            yield "include_fields", f"{twice} Name each column once."
+
+
+class Filter(Transform[FilterOptions]):
+    """Keeps the columns that are named, or drops them."""
+
+    name = "Filter"
+
+    def apply(self, rows: Rows) -> Rows:
+        """Return the table with the columns that stay."""
+        kept = self.options.include_fields
+        if kept is None:
+            dropped = self.options.exclude_fields or []
+            for name in dropped:
+                find_column(rows, name, self.context.stage)
+            kept = [n for n in rows.table.names if n not in dropped]
+        return choose_columns(rows, {n: n for n in kept}, self.context.stage)

@@ -1,0 +1,26 @@
+"""TableMerge: several tables become one."""
+
+from holdfast.connect.options import options
+from holdfast.connect.tables import Rows
+from holdfast.connect.transform import Transform
+from holdfast.model.table import TablePath
+
+
+@options
+class TableMergeOptions:
+    """The table that all become."""
+
+    table: str  #: The name of the one table.
+    database: str | None = None  #: Its database.
+    schema: str | None = None  #: Its schema, for systems that have one below the database.
+
+
+class TableMerge(Transform[TableMergeOptions]):
+    """Gives every matching table one path; the engine unites tables with one path."""
+
+    name = "TableMerge"
+
+    def apply(self, rows: Rows) -> Rows:
+        """Return the same rows under the one path."""
+        merged = self.options
+        return rows.renamed(TablePath(merged.table, merged.database, merged.schema))

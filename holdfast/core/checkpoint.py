@@ -1,0 +1,143 @@
+"""Checkpoints of one pipeline: numbered for ever, one at a time, complete when stored.
+
+The number is reserved durably before the first barrier leaves, so it is never used twice, not by
+an aborted checkpoint and not by another leader.  Acknowledgements are gathered in memory
+(`gather.py`): losing them costs one checkpoint.  What makes a checkpoint complete is the record
+that points at its blob.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from holdfast.core.machine import Machine
+
+
+class Kind(StrEnum):
+    """Why a checkpoint is taken."""
+
+    PERIODIC = "periodic"
+    SAVEPOINT = "savepoint"
+    FINAL = "final"
+
+
+class CheckpointStatus(StrEnum):
+    """Whether a checkpoint is on its way."""
+
+    IDLE = "idle"
+    PENDING = "pending"
+
+
+IDLE, PENDING = CheckpointStatus
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointDue:
+    """It is time for a checkpoint; `term` is the leader's that gathers for it."""
+
+    kind: Kind
+    term: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointStored:
+    """Every task has acknowledged and the blob is whole."""
+
+    number: int
+    blob: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFailed:
+    """A checkpoint will not complete: a timeout, a refusal, a lost task."""
+
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TookOver:
+    """A new leader holds the record; what a former one gathered is lost."""
+
+    term: int
+
+
+CHECKPOINT = Machine(
+    "checkpoint",
+    [
+        # from   on                to
+        (IDLE, CheckpointDue, PENDING),
+        (IDLE, CheckpointStored, IDLE),  # of a checkpoint that was aborted meanwhile
+        (IDLE, CheckpointFailed, IDLE),  # late
+        (IDLE, TookOver, IDLE),
+        (PENDING, CheckpointDue, PENDING),  # one at a time
+        (PENDING, CheckpointStored, IDLE),
+        (PENDING, CheckpointStored, PENDING),  # of a former number
+        (PENDING, CheckpointFailed, IDLE),
+        (PENDING, CheckpointFailed, PENDING),  # of a former number
+        (PENDING, TookOver, IDLE),
+    ],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A complete checkpoint: its blob, and the complete one before it (0: none)."""
+
+    number: int
+    kind: Kind
+    blob: str
+    previous: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A checkpoint that barriers are out for, under this term."""
+
+    number: int
+    kind: Kind
+    term: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """The checkpoints of a pipeline.  `kept` are complete ones whose blobs still exist."""
+
+    next: int = 1
+    pending: Pending | None = None
+    latest: Completed | None = None
+    kept: tuple[Completed, ...] = ()
+    failed_in_a_row: int = 0
+    last_failure: str = ""
+
+    @property
+    def status(self) -> CheckpointStatus:
+        """Whether one is on its way."""
+        return PENDING if self.pending else IDLE
+
+
+def step(old: Checkpoints, event: object) -> Checkpoints:
+    """Return the checkpoints after `event`."""
+    new = old
+    match event:
+        case CheckpointDue(kind, term) if not old.pending:
+            new = replace(old, next=old.next + 1, pending=Pending(old.next, kind, term))
+        case CheckpointStored(number, blob) if old.pending and old.pending.number == number:
+            new = _completed(old, old.pending, blob)
+        case CheckpointFailed(number, reason) if old.pending and old.pending.number == number:
+            new = _failed(old, reason)
+        case TookOver(term) if old.pending and old.pending.term != term:
+            new = _failed(old, "the leader that gathered for it is gone")
+    CHECKPOINT.check(old.status, event, new.status)
+    return new
+
+
+def _completed(old: Checkpoints, pending: Pending, blob: str) -> Checkpoints:
+    previous = old.latest.number if old.latest else 0
+    done = Completed(pending.number, pending.kind, blob, previous)
+    return replace(
+        old, pending=None, latest=done, kept=(*old.kept, done), failed_in_a_row=0, last_failure=""
+    )
+
+
+def _failed(old: Checkpoints, reason: str) -> Checkpoints:
+    return replace(old, pending=None, failed_in_a_row=old.failed_in_a_row + 1, last_failure=reason)

@@ -1,0 +1,111 @@
+"""Commits of one pipeline: complete checkpoints become visible, in order, under their own numbers.
+
+A checkpoint that is complete must be committed, by this leader or a later one; nothing waits for it
+but the next commit.  Listeners (partition done, tag, webhook) run after the commit they belong to,
+also when the commit is found already done.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from holdfast.core.checkpoint import Completed
+from holdfast.core.machine import Machine
+
+
+class CommitStatus(StrEnum):
+    """What is owed next."""
+
+    SETTLED = "settled"
+    COMMITTING = "committing"
+    LISTENING = "listening"
+
+
+SETTLED, COMMITTING, LISTENING = CommitStatus
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointCompleted:
+    """A checkpoint has just become complete."""
+
+    completed: Completed
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Every sink has made a checkpoint visible, or had done so before."""
+
+    number: int
+    watermark: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listened:
+    """Every listener has run for a commit; `state` is what they must remember."""
+
+    number: int
+    state: str
+
+
+COMMIT = Machine(
+    "commit",
+    [
+        # from       on                   to
+        (SETTLED, CheckpointCompleted, COMMITTING),
+        (SETTLED, Committed, SETTLED),  # a former leader's commit, confirmed late
+        (SETTLED, Listened, SETTLED),
+        (COMMITTING, CheckpointCompleted, COMMITTING),  # commits may lag behind checkpoints
+        (COMMITTING, Committed, LISTENING),
+        (COMMITTING, Committed, COMMITTING),  # of an earlier number
+        (COMMITTING, Listened, COMMITTING),
+        (LISTENING, CheckpointCompleted, LISTENING),
+        (LISTENING, Committed, LISTENING),
+        (LISTENING, Listened, SETTLED),
+        (LISTENING, Listened, COMMITTING),  # the next one waits
+        (LISTENING, Listened, LISTENING),  # of an earlier number
+    ],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """What is visible (`through`), and the complete checkpoints that are not yet."""
+
+    waiting: tuple[Completed, ...] = ()
+    through: int = 0
+    listened: int = 0
+    watermark: int | None = None
+    listeners: str = ""
+
+    @property
+    def status(self) -> CommitStatus:
+        """What is owed next."""
+        if self.listened < self.through:
+            return LISTENING
+        return COMMITTING if self.waiting else SETTLED
+
+
+def step(old: Commits, event: object) -> Commits:
+    """Return the commits after `event`."""
+    new = old
+    match event:
+        case CheckpointCompleted(completed):
+            new = replace(old, waiting=(*old.waiting, completed))
+        case Committed(number, watermark) if (
+            old.status is COMMITTING and old.waiting[0].number == number
+        ):
+            new = replace(
+                old,
+                waiting=old.waiting[1:],
+                through=number,
+                watermark=_later(old.watermark, watermark),
+            )
+        case Listened(number, state) if old.status is LISTENING and old.through == number:
+            new = replace(old, listened=number, listeners=state)
+    COMMIT.check(old.status, event, new.status)
+    return new
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    """A watermark never goes back, and an unknown one changes nothing."""
+    known = [w for w in (one, other) if w is not None]
+    return max(known, default=None)

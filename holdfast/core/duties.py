@@ -1,0 +1,134 @@
+"""What a pipeline still owes, whoever wrote its record and however long ago.
+
+Effects are data.  A new leader that reads a record owes exactly what the one that wrote it owed;
+recovery needs no code of its own.  Every effect is safe to repeat.
+"""
+
+from dataclasses import dataclass
+
+from holdfast.core.checkpoint import Completed, Kind
+from holdfast.core.commit import CommitStatus
+from holdfast.core.pipeline import ACTIVE, FAILED, Pipeline, wanted
+from holdfast.core.task import Place, TaskStatus
+
+
+@dataclass(frozen=True, slots=True)
+class FindPlace:
+    """Choose a worker for an attempt."""
+
+    task: str
+    attempt: int
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deploy:
+    """Have a worker run an attempt, from this blob's positions (None: from the start)."""
+
+    task: str
+    attempt: int
+    place: Place
+    restore: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StartCheckpoint:
+    """Begin a checkpoint that does not wait for the timer."""
+
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Send barriers for the pending checkpoint and gather the answers."""
+
+    number: int
+    kind: Kind
+    through: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Make a complete checkpoint visible in every sink."""
+
+    completed: Completed
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Run the listeners of a commit."""
+
+    number: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropBlob:
+    """Remove a checkpoint that is no longer needed."""
+
+    number: int
+    blob: str
+
+
+Effect = FindPlace | Deploy | StartCheckpoint | Gather | Commit | Listen | DropBlob
+
+
+def owed(pipeline: Pipeline) -> tuple[Effect, ...]:
+    """Return every effect this record still requires, in the order to start them."""
+    # A doomed pipeline keeps what it could not commit, for a person to look at.
+    effects: list[Effect] = [] if pipeline.status is FAILED else _commits(pipeline)
+    if pipeline.status is ACTIVE:
+        effects += _tasks(pipeline)
+        effects += _checkpoints(pipeline)
+    effects += _droppable(pipeline)
+    return tuple(effects)
+
+
+def restore_from(pipeline: Pipeline) -> str | None:
+    """Return the blob a new attempt starts from: the latest complete one of this incarnation.
+
+    The declared restore source counts only while there is none; nothing never counts over one.
+    """
+    latest = pipeline.checkpoints.latest
+    return latest.blob if latest else pipeline.restore
+
+
+def _commits(pipeline: Pipeline) -> list[Effect]:
+    commits = pipeline.commits
+    match commits.status:
+        case CommitStatus.COMMITTING:
+            return [Commit(commits.waiting[0])]
+        case CommitStatus.LISTENING:
+            return [Listen(commits.through, commits.listeners)]
+        case CommitStatus.SETTLED:
+            return []
+
+
+def _tasks(pipeline: Pipeline) -> list[Effect]:
+    effects: list[Effect] = []
+    for task in pipeline.tasks:
+        if task.status is TaskStatus.WAITING:
+            effects.append(FindPlace(task.id, task.attempt, task.slots))
+        elif task.status is TaskStatus.PLACED:
+            assert task.place
+            effects.append(Deploy(task.id, task.attempt, task.place, restore_from(pipeline)))
+    return effects
+
+
+def _checkpoints(pipeline: Pipeline) -> list[Effect]:
+    pending = pipeline.checkpoints.pending
+    if pending:
+        return [Gather(pending.number, pending.kind, pipeline.commits.through)]
+    # Periodic ones wait for the keeper's timer.
+    return [StartCheckpoint(k) for k in (Kind.SAVEPOINT, Kind.FINAL) if wanted(pipeline, k)]
+
+
+def _droppable(pipeline: Pipeline) -> list[Effect]:
+    """Old checkpoints beyond the number to keep.
+
+    Never the latest, never a savepoint, never one whose commit is still owed.
+    """
+    kept = [c for c in pipeline.checkpoints.kept if c.kind is not Kind.SAVEPOINT]
+    old = kept[: -pipeline.retained] if pipeline.retained else kept[:-1]
+    settled = [c for c in old if c.number <= pipeline.commits.listened]
+    return [DropBlob(c.number, c.blob) for c in settled if c != pipeline.checkpoints.latest]

@@ -1,0 +1,83 @@
+"""Gather the acknowledgements of one pending checkpoint, in memory.
+
+Pure like everything here, but not durable: a leader that dies loses them, and its successor starts
+the next checkpoint instead.
+"""
+
+from dataclasses import dataclass, replace
+
+from holdfast.core.checkpoint import Kind, Pending
+from holdfast.core.task import Place, Task
+from holdfast.model.tree import Plain
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """One committable and the number of the checkpoint under which its rows were staged."""
+
+    created: int
+    sink: str
+    content: Plain
+
+
+@dataclass(frozen=True, slots=True)
+class Acked:
+    """A task's answer to a barrier: where it reads next, and what it has staged.
+
+    `ended` says for every source of the task whether it was at its end.  `watermark` is None
+    while the task is idle.
+    """
+
+    number: int
+    task: str
+    attempt: int
+    place: Place
+    positions: tuple[tuple[str, Plain], ...]
+    staged: tuple[Staged, ...]
+    ended: bool
+    watermark: int | None = None
+    idle: bool = False
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Gathering:
+    """The acknowledgements so far, and the tasks still missing."""
+
+    number: int
+    kind: Kind
+    waiting: tuple[str, ...]
+    acks: tuple[Acked, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every task has answered."""
+        return not self.waiting
+
+
+def begin(pending: Pending, tasks: tuple[Task, ...]) -> Gathering:
+    """Start gathering: every task must answer."""
+    return Gathering(pending.number, pending.kind, tuple(t.id for t in tasks))
+
+
+def take(old: Gathering, ack: Acked, tasks: tuple[Task, ...]) -> Gathering | str:
+    """Return the gathering with one more answer, or the reason why the checkpoint must fail.
+
+    Answers to other checkpoints, of former attempts or given before do not count.  A final
+    checkpoint fails unless every answer proves that its sources are at their end.
+    """
+    current = any(t.id == ack.task and t.runs_as(ack.attempt, ack.place) for t in tasks)
+    if ack.number != old.number or ack.task not in old.waiting or not current:
+        return old
+    if old.kind is Kind.FINAL and not ack.ended:
+        return f"task {ack.task} is not at the end of its input"
+    waiting = tuple(t for t in old.waiting if t != ack.task)
+    return replace(old, waiting=waiting, acks=(*old.acks, ack))
+
+
+def watermark(acks: tuple[Acked, ...]) -> int | None:
+    """Return the least watermark of the writers that are not idle; None if none has one."""
+    active = [a for a in acks if not a.idle]
+    if not active or any(a.watermark is None for a in active):
+        return None
+    return min(a.watermark for a in active if a.watermark is not None)

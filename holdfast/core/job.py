@@ -1,0 +1,208 @@
+"""A job: what its user wants, how it stands, and how it ends.
+
+The job record holds what no pipeline can know alone.  How its pipelines stand is not copied into
+it: the keeper shows them (`PipelinesSeen`) whenever one has changed, and the step decides.  A
+terminal status is the tombstone, and the duty to clean up is part of it: there is no moment at
+which one is durable without the other.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from holdfast.core.machine import Machine
+from holdfast.core.pipeline import ACTIVE, FAILED, FAILING, FINISHED, OVER, Pipeline
+from holdfast.core.task import TaskStatus
+
+SAVEPOINT_TRIES = 3
+
+
+class JobStatus(StrEnum):
+    """How a job stands, in SeaTunnel's words."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    FAILING = "FAILING"
+    CANCELING = "CANCELING"
+    DOING_SAVEPOINT = "DOING_SAVEPOINT"
+    FINISHED = "FINISHED"
+    FAILED = "FAILED"
+    CANCELED = "CANCELED"
+    SAVEPOINT_DONE = "SAVEPOINT_DONE"
+
+
+S = JobStatus
+TERMINAL = (S.FINISHED, S.FAILED, S.CANCELED, S.SAVEPOINT_DONE)
+
+
+@dataclass(frozen=True, slots=True)
+class PipelinesSeen:
+    """How the job's pipelines stand, as their records say."""
+
+    pipelines: tuple[Pipeline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CancelAsked:
+    """A user wants the job to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointWanted:
+    """A user wants the job to stop with a savepoint.  The first request counts."""
+
+    request: str
+
+
+JOB = Machine(
+    "job",
+    [
+        # from        on            to
+        (S.PENDING, PipelinesSeen, S.PENDING),
+        (S.PENDING, PipelinesSeen, S.RUNNING),
+        (S.PENDING, CancelAsked, S.CANCELING),
+        (S.PENDING, SavepointWanted, S.PENDING),  # refused: nothing runs that could be saved
+        (S.RUNNING, PipelinesSeen, S.RUNNING),
+        (S.RUNNING, PipelinesSeen, S.FINISHED),
+        (S.RUNNING, PipelinesSeen, S.FAILING),
+        (S.RUNNING, CancelAsked, S.CANCELING),
+        (S.RUNNING, SavepointWanted, S.DOING_SAVEPOINT),
+        (S.DOING_SAVEPOINT, PipelinesSeen, S.DOING_SAVEPOINT),
+        (S.DOING_SAVEPOINT, PipelinesSeen, S.SAVEPOINT_DONE),
+        (S.DOING_SAVEPOINT, PipelinesSeen, S.RUNNING),  # it failed too often; the job goes on
+        (S.DOING_SAVEPOINT, PipelinesSeen, S.FINISHED),  # the input ended first
+        (S.DOING_SAVEPOINT, PipelinesSeen, S.FAILING),
+        (S.DOING_SAVEPOINT, CancelAsked, S.CANCELING),
+        (S.DOING_SAVEPOINT, SavepointWanted, S.DOING_SAVEPOINT),  # one savepoint answers both
+        (S.CANCELING, PipelinesSeen, S.CANCELING),
+        (S.CANCELING, PipelinesSeen, S.CANCELED),
+        (S.CANCELING, CancelAsked, S.CANCELING),
+        (S.CANCELING, SavepointWanted, S.CANCELING),
+        (S.FAILING, PipelinesSeen, S.FAILING),
+        (S.FAILING, PipelinesSeen, S.FAILED),
+        (S.FAILING, CancelAsked, S.FAILING),  # it ends anyway, and the failure is the news
+        (S.FAILING, SavepointWanted, S.FAILING),
+        *((t, e, t) for t in TERMINAL for e in (PipelinesSeen, CancelAsked, SavepointWanted)),
+    ],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AskStop:
+    """Have a pipeline stop."""
+
+    pipeline: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskSavepoint:
+    """Have a pipeline take a savepoint."""
+
+    pipeline: int
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropSavepoint:
+    """Have a pipeline forget a savepoint that failed as a whole."""
+
+    pipeline: int
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUp:
+    """Remove everything a terminal job has left, once its tombstone has stood long enough."""
+
+
+Effect = AskStop | AskSavepoint | DropSavepoint | CleanUp
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """All durable state of a job that is not one pipeline's.
+
+    `token` is the submitter's: a repeated submit with it is the same submit.
+    """
+
+    id: str
+    incarnation: str
+    token: str
+    name: str
+    spec: str
+    pipelines: int
+    status: JobStatus = S.PENDING
+    request: str = ""
+    saved: tuple[tuple[int, str], ...] = ()
+    reason: str = ""
+    tags: tuple[tuple[str, str], ...] = ()
+
+
+def step(old: Job, event: object) -> Job:
+    """Return the job after `event`.  A terminal job never changes."""
+    new = old
+    match event:
+        case _ if old.status in TERMINAL:
+            pass
+        case PipelinesSeen(pipelines):
+            new = _seen(old, pipelines)
+        case CancelAsked() if old.status is not S.FAILING:
+            new = replace(old, status=S.CANCELING)
+        case SavepointWanted(request) if old.status is S.RUNNING:
+            new = replace(old, status=S.DOING_SAVEPOINT, request=request, reason="")
+    JOB.check(old.status, event, new.status)
+    return new
+
+
+def owed(job: Job, pipelines: tuple[Pipeline, ...]) -> tuple[Effect, ...]:
+    """Return what the job's status still requires of its pipelines, or of the janitor."""
+    if job.status in TERMINAL:
+        return (CleanUp(),)
+    active = [p for p in pipelines if p.status is ACTIVE]
+    if job.status in (S.CANCELING, S.FAILING) or job.saved:
+        return tuple(AskStop(p.number) for p in active)
+    if job.status is S.DOING_SAVEPOINT:
+        return tuple(AskSavepoint(p.number, job.request) for p in active if not p.savepoint)
+    return tuple(DropSavepoint(p.number) for p in active if p.savepoint)
+
+
+def _seen(job: Job, pipelines: tuple[Pipeline, ...]) -> Job:
+    over = all(p.status in OVER for p in pipelines)
+    failing = next((p for p in pipelines if p.status in (FAILING, FAILED)), None)
+    match job.status:
+        case S.CANCELING | S.FAILING if over:
+            ends = {S.CANCELING: S.CANCELED, S.FAILING: S.FAILED}
+            return replace(job, status=ends[job.status])
+        case S.CANCELING | S.FAILING:
+            return job
+    if failing:
+        return replace(job, status=S.FAILING, reason=_why(failing))
+    if all(p.status is FINISHED for p in pipelines):
+        return replace(job, status=S.FINISHED)
+    if job.status is S.DOING_SAVEPOINT:
+        return _saving(job, pipelines, over)
+    started = all(
+        t.status is not TaskStatus.WAITING or t.attempt > 1 for p in pipelines for t in p.tasks
+    )
+    return replace(job, status=S.RUNNING) if started else job
+
+
+def _saving(job: Job, pipelines: tuple[Pipeline, ...], over: bool) -> Job:
+    """A savepoint is one thing: every pipeline has its part, or there is none."""
+    if job.saved:
+        return replace(job, status=S.SAVEPOINT_DONE) if over else job
+    tried = max((p.savepoint.failures for p in pipelines if p.savepoint), default=0)
+    if tried >= SAVEPOINT_TRIES:
+        reason = f"The savepoint failed {tried} times; the job goes on without it."
+        return replace(job, status=S.RUNNING, request="", reason=reason)
+    parts = [
+        (p.number, p.checkpoints.latest.blob)
+        for p in pipelines
+        if p.checkpoints.latest and (p.status is FINISHED or (p.savepoint and p.savepoint.number))
+    ]
+    return replace(job, saved=tuple(parts)) if len(parts) == len(pipelines) else job
+
+
+def _why(pipeline: Pipeline) -> str:
+    last = pipeline.failures[-1] if pipeline.failures else None
+    if not last:
+        return "A pipeline failed."
+    return f"Task {last.task} failed: {last.reason}" if last.task else last.reason

@@ -1,0 +1,273 @@
+"""A pipeline: the record that a keeper saves, and what it still owes.
+
+Task, checkpoint, completion and commit are machines of their own; here they change together, in one
+step and so in one transaction: a lost task, its voided ready entries and the aborted checkpoint; a
+complete checkpoint and the commit it owes; the last commit and the end.
+"""
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from holdfast.core import checkpoint, commit, completion, task
+from holdfast.core.checkpoint import (
+    CheckpointDue,
+    CheckpointFailed,
+    Checkpoints,
+    CheckpointStored,
+    Kind,
+    TookOver,
+)
+from holdfast.core.commit import CheckpointCompleted, Commits, CommitStatus, Committed, Listened
+from holdfast.core.completion import Completion, CompletionStatus, SourceEnded, TasksChanged
+from holdfast.core.machine import Machine
+from holdfast.core.task import (
+    Task,
+    TaskFailed,
+    TaskOver,
+    TaskPlaced,
+    TaskStarted,
+    TaskStatus,
+    WorkerLost,
+)
+
+FAILURES_KEPT = 10
+
+
+class PipelineStatus(StrEnum):
+    """How a pipeline stands.  STOPPING and FAILING only wait for commits that are owed."""
+
+    ACTIVE = "active"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    FAILING = "failing"
+    FAILED = "failed"
+    FINISHED = "finished"
+
+
+ACTIVE, STOPPING, STOPPED, FAILING, FAILED, FINISHED = PipelineStatus
+OVER = (STOPPED, FAILED, FINISHED)
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked:
+    """The job needs this pipeline no more: a cancel, a failed neighbour, a savepoint taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointAsked:
+    """The job wants a savepoint; nothing after it may become visible."""
+
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointDropped:
+    """The savepoint as a whole failed; go on as before."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineDoomed:
+    """Something happened that no retry mends, such as a checkpoint that cannot be read."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BlobDropped:
+    """A checkpoint's blob was removed."""
+
+    number: int
+
+
+PIPELINE = Machine(
+    "pipeline",
+    [
+        # from     on         to
+        (ACTIVE, StopAsked, STOPPING),
+        (ACTIVE, StopAsked, STOPPED),  # nothing is left to commit
+        (ACTIVE, TaskFailed, ACTIVE),
+        (ACTIVE, TaskFailed, FAILING),  # the last retry is used, a commit is still owed
+        (ACTIVE, TaskFailed, FAILED),
+        (ACTIVE, PipelineDoomed, FAILED),
+        (ACTIVE, Listened, ACTIVE),
+        (ACTIVE, Listened, FINISHED),  # that was the final checkpoint
+        (STOPPING, StopAsked, STOPPING),
+        (STOPPING, TaskFailed, STOPPING),
+        (STOPPING, PipelineDoomed, FAILED),
+        (STOPPING, Listened, STOPPING),
+        (STOPPING, Listened, STOPPED),
+        (FAILING, StopAsked, FAILING),
+        (FAILING, TaskFailed, FAILING),
+        (FAILING, PipelineDoomed, FAILED),
+        (FAILING, Listened, FAILING),
+        (FAILING, Listened, FAILED),
+        (STOPPED, StopAsked, STOPPED),
+        (STOPPED, TaskFailed, STOPPED),
+        (STOPPED, PipelineDoomed, STOPPED),
+        (STOPPED, Listened, STOPPED),
+        (FAILED, StopAsked, FAILED),
+        (FAILED, TaskFailed, FAILED),
+        (FAILED, PipelineDoomed, FAILED),
+        (FAILED, Listened, FAILED),
+        (FINISHED, StopAsked, FINISHED),  # the end came first
+        (FINISHED, TaskFailed, FINISHED),
+        (FINISHED, PipelineDoomed, FINISHED),
+        (FINISHED, Listened, FINISHED),
+    ],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt ended."""
+
+    task: str
+    attempt: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """A savepoint that was asked for, and its checkpoint once that is complete."""
+
+    request: str
+    number: int | None = None
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """All durable state of one pipeline of one incarnation of a job."""
+
+    job: str
+    incarnation: str
+    number: int
+    tasks: tuple[Task, ...]
+    completion: Completion
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    commits: Commits = field(default_factory=Commits)
+    status: PipelineStatus = ACTIVE
+    final: int | None = None
+    savepoint: Savepoint | None = None
+    restore: str | None = None
+    retry_times: int = 3
+    retries: int = 0
+    retained: int = 3
+    failures: tuple[Failure, ...] = ()
+
+
+def step(old: Pipeline, event: object) -> Pipeline:
+    """Return the pipeline after `event`.  The caller saves it before it does what is owed."""
+    match event:
+        case TaskPlaced() | TaskStarted() | TaskFailed() | WorkerLost():
+            new = _task_event(old, event)
+        case SourceEnded():
+            new = replace(old, completion=completion.step(old.completion, event, old.tasks))
+        case CheckpointDue(kind, _) if old.status is ACTIVE and wanted(old, kind):
+            new = replace(old, checkpoints=checkpoint.step(old.checkpoints, event))
+        case CheckpointDue():
+            new = old
+        case CheckpointStored() | CheckpointFailed() | TookOver():
+            new = _checkpoint_event(old, event)
+        case Committed():
+            new = replace(old, commits=commit.step(old.commits, event))
+        case Listened():
+            new = _settled(replace(old, commits=commit.step(old.commits, event)))
+        case StopAsked() if old.status is ACTIVE:
+            new = _settled(replace(_no_more_tasks(old, "the job stops"), status=STOPPING))
+        case PipelineDoomed(reason) if old.status not in OVER:
+            failed = (*old.failures, Failure("", 0, reason))[-FAILURES_KEPT:]
+            new = replace(_no_more_tasks(old, reason), status=FAILED, failures=failed)
+        case SavepointAsked(request) if old.status is ACTIVE and not old.savepoint:
+            new = replace(old, savepoint=Savepoint(request))
+        case SavepointDropped():
+            new = replace(old, savepoint=None)
+        case BlobDropped(number):
+            kept = tuple(c for c in old.checkpoints.kept if c.number != number)
+            new = replace(old, checkpoints=replace(old.checkpoints, kept=kept))
+        case _:
+            new = old
+    if isinstance(event, StopAsked | TaskFailed | PipelineDoomed | Listened):
+        PIPELINE.check(old.status, event, new.status)
+    return new
+
+
+def wanted(pipeline: Pipeline, kind: Kind) -> bool:
+    """Say whether a checkpoint of this kind may start now.
+
+    A savepoint goes first and is the last; the final one needs every source at its end.
+    """
+    if pipeline.checkpoints.pending or pipeline.final is not None:
+        return False
+    if any(t.status is not TaskStatus.RUNNING for t in pipeline.tasks):
+        return False  # a task that does not run cannot answer
+    if pipeline.savepoint:
+        return kind is Kind.SAVEPOINT and pipeline.savepoint.number is None
+    ended = pipeline.completion.status is CompletionStatus.ENDED
+    return kind is (Kind.FINAL if ended else Kind.PERIODIC)
+
+
+def _task_event(old: Pipeline, event: object) -> Pipeline:
+    """Let an event reach its task; a task that begins anew takes its neighbours' facts with it."""
+    named = getattr(event, "task", None)
+    tasks = tuple(task.step(t, event) if named is None or t.id == named else t for t in old.tasks)
+    new = replace(old, tasks=tasks)
+    lost = [o for o, n in zip(old.tasks, tasks, strict=True) if o.attempt != n.attempt]
+    if not lost:
+        return new
+    reason = event.reason if isinstance(event, TaskFailed) else "its worker was lost"
+    failed = tuple(Failure(t.id, t.attempt, reason) for t in lost)
+    new = replace(
+        new,
+        completion=completion.step(old.completion, TasksChanged(tasks), tasks),
+        failures=(*old.failures, *failed)[-FAILURES_KEPT:],
+        # Losing a worker is not the job's fault and costs it no retry.
+        retries=old.retries + isinstance(event, TaskFailed),
+    )
+    new = _fail_pending(new, f"task {lost[0].id} was lost: {reason}")
+    if new.retries > new.retry_times:
+        return _settled(replace(_no_more_tasks(new, "no retry is left"), status=FAILING))
+    return new
+
+
+def _checkpoint_event(old: Pipeline, event: object) -> Pipeline:
+    new = replace(old, checkpoints=checkpoint.step(old.checkpoints, event))
+    before, after = old.checkpoints, new.checkpoints
+    if after.latest != before.latest and after.latest:
+        done = after.latest
+        new = replace(new, commits=commit.step(old.commits, CheckpointCompleted(done)))
+        if done.kind is Kind.FINAL:
+            # Proven to be at their end, the tasks are of no more use: losing one changes nothing.
+            new = replace(_over(new), final=done.number)
+        elif done.kind is Kind.SAVEPOINT and new.savepoint:
+            new = replace(new, savepoint=replace(new.savepoint, number=done.number))
+    elif before.pending and not after.pending and before.pending.kind is Kind.SAVEPOINT:
+        assert new.savepoint
+        failures = new.savepoint.failures + 1
+        new = replace(new, savepoint=replace(new.savepoint, failures=failures))
+    return new
+
+
+def _fail_pending(pipeline: Pipeline, reason: str) -> Pipeline:
+    pending = pipeline.checkpoints.pending
+    if not pending:
+        return pipeline
+    return _checkpoint_event(pipeline, CheckpointFailed(pending.number, reason))
+
+
+def _no_more_tasks(pipeline: Pipeline, reason: str) -> Pipeline:
+    return _over(_fail_pending(pipeline, reason))
+
+
+def _over(pipeline: Pipeline) -> Pipeline:
+    return replace(pipeline, tasks=tuple(task.step(t, TaskOver()) for t in pipeline.tasks))
+
+
+def _settled(pipeline: Pipeline) -> Pipeline:
+    """Move on once nothing is left to commit."""
+    if pipeline.commits.status is not CommitStatus.SETTLED:
+        return pipeline
+    if pipeline.status is ACTIVE and pipeline.final is not None:
+        return replace(pipeline, status=FINISHED)
+    ends = {STOPPING: STOPPED, FAILING: FAILED}
+    return replace(pipeline, status=ends.get(pipeline.status, pipeline.status))

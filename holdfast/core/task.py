@@ -1,0 +1,148 @@
+"""One task of a pipeline: where it runs, and which try this is.
+
+A try (attempt) belongs to one worker incarnation.  Whatever ends it, the next one has a higher
+number, so that nothing a former try still sends can be taken for the present one's.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from holdfast.core.machine import Machine
+
+
+class TaskStatus(StrEnum):
+    """How a task stands."""
+
+    WAITING = "waiting"
+    PLACED = "placed"
+    RUNNING = "running"
+    DONE = "done"
+
+
+WAITING, PLACED, RUNNING, DONE = TaskStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A worker process: its name, and the incarnation that a restart of it changes."""
+
+    worker: str
+    incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlaced:
+    """The leader chose a worker for an attempt."""
+
+    task: str
+    attempt: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStarted:
+    """A worker says that it runs an attempt."""
+
+    task: str
+    attempt: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailed:
+    """A worker says that an attempt failed, or the leader found it gone."""
+
+    task: str
+    attempt: int
+    place: Place
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLost:
+    """A worker incarnation is gone for good."""
+
+    incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOver:
+    """The pipeline needs this task no more."""
+
+
+TASK = Machine(
+    "task",
+    [
+        # from    on           to
+        (WAITING, TaskPlaced, PLACED),
+        (WAITING, TaskPlaced, WAITING),  # a placement of a former attempt, decided late
+        (WAITING, TaskStarted, WAITING),  # late: that attempt was given up
+        (WAITING, TaskFailed, WAITING),  # late: the failure is known
+        (WAITING, WorkerLost, WAITING),
+        (WAITING, TaskOver, DONE),
+        (PLACED, TaskPlaced, PLACED),  # two placements raced; the first was saved
+        (PLACED, TaskStarted, RUNNING),
+        (PLACED, TaskStarted, PLACED),  # of a former attempt
+        (PLACED, TaskFailed, WAITING),
+        (PLACED, TaskFailed, PLACED),  # of a former attempt
+        (PLACED, WorkerLost, WAITING),
+        (PLACED, WorkerLost, PLACED),  # another worker
+        (PLACED, TaskOver, DONE),
+        (RUNNING, TaskPlaced, RUNNING),  # a placement decided before the one that runs
+        (RUNNING, TaskStarted, RUNNING),  # reports are repeated
+        (RUNNING, TaskFailed, WAITING),
+        (RUNNING, TaskFailed, RUNNING),  # of a former attempt
+        (RUNNING, WorkerLost, WAITING),
+        (RUNNING, WorkerLost, RUNNING),  # another worker
+        (RUNNING, TaskOver, DONE),
+        (DONE, TaskPlaced, DONE),  # decided just before the end
+        (DONE, TaskStarted, DONE),  # late reports change nothing
+        (DONE, TaskFailed, DONE),
+        (DONE, WorkerLost, DONE),
+        (DONE, TaskOver, DONE),
+    ],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task's durable state.  `place` is None while it waits for one."""
+
+    id: str
+    sources: tuple[str, ...]
+    slots: int = 1
+    status: TaskStatus = WAITING
+    attempt: int = 1
+    place: Place | None = None
+
+    @property
+    def live(self) -> bool:
+        """Whether some worker should be running it."""
+        return self.status in (PLACED, RUNNING)
+
+    def runs_as(self, attempt: int, place: Place) -> bool:
+        """Say whether a report speaks of the present attempt, on the worker it was placed on."""
+        return self.live and self.attempt == attempt and self.place == place
+
+
+def step(old: Task, event: object) -> Task:
+    """Return the task after `event`.  A task that loses its attempt waits for the next one."""
+    new = old
+    match event:
+        case TaskPlaced(_, attempt, place) if old.status is WAITING and attempt == old.attempt:
+            new = replace(old, status=PLACED, place=place)
+        case TaskStarted(_, attempt, place) if old.runs_as(attempt, place):
+            new = replace(old, status=RUNNING)
+        case TaskFailed(_, attempt, place, _) if old.runs_as(attempt, place):
+            new = _next_attempt(old)
+        case WorkerLost(incarnation) if old.live and old.place:
+            if old.place.incarnation == incarnation:
+                new = _next_attempt(old)
+        case TaskOver():
+            new = replace(old, status=DONE, place=None)
+    TASK.check(old.status, event, new.status)
+    return new
+
+
+def _next_attempt(task: Task) -> Task:
+    return replace(task, status=WAITING, attempt=task.attempt + 1, place=None)

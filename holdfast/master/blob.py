@@ -1,0 +1,99 @@
+"""What a checkpoint's blob holds, and how it proves that it is whole.
+
+One immutable JSON object with a first line of length and SHA-256, and the ids it belongs to: a
+blob of another checkpoint, or a part of this one, is never taken for it.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+import msgspec
+
+from holdfast.core.checkpoint import Completed
+from holdfast.core.gather import Gathering, Staged, watermark
+from holdfast.core.pipeline import Pipeline
+from holdfast.master.ports import BlobBad
+from holdfast.model.tree import Plain
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A checkpoint's content: where each source reads next, and what is to be committed."""
+
+    version: int
+    job: str
+    incarnation: str
+    pipeline: int
+    number: int
+    positions: dict[str, object]
+    staged: tuple[dict[str, object], ...]
+    watermark: int | None
+
+    def for_task(self, sources: tuple[str, ...]) -> tuple[tuple[str, Plain], ...]:
+        """Return the positions of some sources, as a task needs them."""
+        known = [s for s in sources if s in self.positions]
+        return tuple((s, self.positions[s]) for s in known)  # type: ignore[misc]
+
+    def to_commit(self, previous: int) -> tuple[Staged, ...]:
+        """Return what became part of this checkpoint after the complete one before it.
+
+        A task that has not heard of a commit reports its committables again; those of earlier
+        complete checkpoints were committed under their own numbers.
+        """
+        everything = [Staged(**s) for s in self.staged]  # type: ignore[arg-type]
+        return tuple(s for s in everything if s.created > previous)
+
+
+def blob_name(pipeline: Pipeline, number: int, term: int) -> str:
+    """Return a name that no other checkpoint and no other leader uses."""
+    return f"{prefix(pipeline.job, pipeline.incarnation)}{pipeline.number:04}/{number:08}-{term}"
+
+
+def prefix(job: str, incarnation: str) -> str:
+    """Return what all blobs of one incarnation start with."""
+    return f"{job}/{incarnation}/"
+
+
+def write(pipeline: Pipeline, gathering: Gathering) -> bytes:
+    """Return the blob of a checkpoint that every task has acknowledged."""
+    staged = [s for ack in gathering.acks for s in ack.staged]
+    content = Content(
+        version=VERSION,
+        job=pipeline.job,
+        incarnation=pipeline.incarnation,
+        pipeline=pipeline.number,
+        number=gathering.number,
+        positions={source: at for ack in gathering.acks for source, at in ack.positions},
+        staged=tuple({"created": s.created, "sink": s.sink, "content": s.content} for s in staged),
+        watermark=watermark(gathering.acks),
+    )
+    body = msgspec.json.encode(content)
+    return f"{len(body)} {hashlib.sha256(body).hexdigest()}\n".encode() + body
+
+
+def read(blob: bytes) -> Content:
+    """Read a blob back, or raise `BlobBad`."""
+    head, _, body = blob.partition(b"\n")
+    length, _, digest = head.decode(errors="replace").partition(" ")
+    if length != str(len(body)) or digest != hashlib.sha256(body).hexdigest():
+        raise BlobBad("The checkpoint is cut short or damaged: its checksum does not fit.")
+    try:
+        content = msgspec.json.decode(body, type=Content)
+    except msgspec.DecodeError as error:
+        raise BlobBad(f"The checkpoint cannot be read: {error}.") from error
+    if content.version != VERSION:
+        raise BlobBad(f"The checkpoint has version {content.version}, known is {VERSION}.")
+    return content
+
+
+def read_for(blob: bytes, pipeline: Pipeline, completed: Completed) -> Content:
+    """Read a blob that must be this pipeline's checkpoint of this number."""
+    content = read(blob)
+    ids = (content.job, content.incarnation, content.pipeline, content.number)
+    if ids != (pipeline.job, pipeline.incarnation, pipeline.number, completed.number):
+        raise BlobBad(
+            f"The checkpoint belongs to {ids}, not to this pipeline's {completed.number}."
+        )
+    return content

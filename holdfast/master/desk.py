@@ -1,0 +1,110 @@
+"""The leader's desk for one term: every write goes over it, guarded by that term.
+
+Whoever holds a desk of a former term can still try to write; the guard makes the store refuse it,
+and the desk then closes.  An answer that never came is settled by reading back, never by guessing.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from holdfast.core.election import Election
+from holdfast.errors import Fenced, OutcomeUnknown, Unavailable
+from holdfast.master.ports import Ports
+from holdfast.store.contract import Delete, Guard, Item, Put, Store
+
+LEADER = "leader"
+
+
+class Desk:
+    """Guarded access to the store in one term."""
+
+    def __init__(
+        self, store: Store, ports: Ports, term: int, standing: Callable[[], Election]
+    ) -> None:
+        self.store = store
+        self.ports = ports
+        self.term = term
+        self.settings = ports.settings
+        self.abandoned = asyncio.Event()
+        self._standing = standing
+
+    def abandon(self) -> None:
+        """Note that this term is over for us; the master steps down and closes every keeper."""
+        self.abandoned.set()
+
+    def check(self) -> None:
+        """Raise `Fenced` unless this master may act in this term right now."""
+        election = self._standing()
+        if self.abandoned.is_set():
+            raise Fenced("This master has stepped down.")
+        if election.term != self.term or not election.may_act(self.ports.clock.now()):
+            raise Fenced("This master no longer leads, or has not confirmed its lease lately.")
+
+    async def save(self, key: str, value: bytes, revision: int) -> int:
+        """Replace a record last changed at `revision`; return its new revision.
+
+        Raises `Fenced` if this term is over or another write came first.
+        """
+        return await self.write([Guard(key, revision)], [Put(key, value)], key)
+
+    async def confirm(self, key: str, revision: int) -> None:
+        """Prove that a record still stands as we know it, under our term, at this moment."""
+        await self.write([Guard(key, revision)], [], key)
+
+    async def write(
+        self, guards: Sequence[Guard], changes: Sequence[Put | Delete], key: str
+    ) -> int:
+        """Commit changes under our term.  `key` is read back if the outcome is unknown."""
+        guarded = [Guard(LEADER, self.term), *guards]
+        while True:
+            self.check()
+            try:
+                revision = await self.store.commit(guarded, changes)
+            except OutcomeUnknown:
+                settled = await self._read_back(guarded, changes, key)
+                if settled is not None:
+                    return settled
+                continue
+            except Unavailable:
+                await self.ports.clock.sleep(self.settings.retry_s)
+                continue
+            if revision is None:
+                raise Fenced(f"{key} was changed by someone else, or this term is over.")
+            return revision
+
+    async def read(self, key: str) -> Item | None:
+        """Read a key, waiting out an outage."""
+        while True:
+            self.check()
+            try:
+                return await self.store.get(key)
+            except Unavailable:
+                await self.ports.clock.sleep(self.settings.retry_s)
+
+    async def read_range(self, prefix: str) -> list[Item]:
+        """Read all keys below a prefix, waiting out an outage."""
+        while True:
+            self.check()
+            try:
+                return (await self.store.range(prefix))[0]
+            except Unavailable:
+                await self.ports.clock.sleep(self.settings.retry_s)
+
+    async def _read_back(
+        self, guards: Sequence[Guard], changes: Sequence[Put | Delete], key: str
+    ) -> int | None:
+        """Return the revision if the write turns out to have happened, None if it did not.
+
+        Only this desk writes under this term, so a record that carries our value is ours.
+        """
+        now = await self.read(key)
+        wanted = next((c for c in changes if c.key == key), None)
+        before = next((g.revision for g in guards if g.key == key), 0)
+        standing = now.revision if now else 0
+        if standing == before:
+            return None
+        if now and isinstance(wanted, Put) and now.value == wanted.value:
+            return now.revision
+        if now is None and isinstance(wanted, Delete):
+            return before
+        raise Fenced(f"{key} was changed by someone else.")

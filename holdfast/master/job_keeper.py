@@ -1,0 +1,115 @@
+"""Keep one job: watch its pipelines, pass on what its user wants, and clean up when it is over."""
+
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.core.job import (
+    TERMINAL,
+    AskSavepoint,
+    AskStop,
+    CleanUp,
+    DropSavepoint,
+    Effect,
+    Job,
+    PipelinesSeen,
+    owed,
+    step,
+)
+from holdfast.core.pipeline import Pipeline, SavepointAsked, SavepointDropped, StopAsked
+from holdfast.errors import OutcomeUnknown, Unavailable
+from holdfast.master import blob
+from holdfast.master.desk import Desk
+from holdfast.master.keeper import Keeper
+from holdfast.master.pipeline_keeper import PipelineKeeper
+from holdfast.store.contract import Delete, Guard, Put
+from holdfast.store.records import encode, history_key
+
+
+class JobKeeper(Keeper[Job]):
+    """The keeper of one job record, and of its pipelines' keepers."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        key: str,
+        state: Job,
+        revision: int,
+        order: int,
+        changed: Callable[[], None],
+    ) -> None:
+        super().__init__(desk, key, state, revision)
+        self.order = order
+        self.pipelines: dict[int, PipelineKeeper] = {}
+        self.changed = changed
+        self.gone = False
+
+    @property
+    def terminal(self) -> bool:
+        """Whether the job is over; its record is then its tombstone."""
+        return self.state.status in TERMINAL
+
+    def decide(self, event: object) -> Job:
+        return step(self.state, event)
+
+    def owed(self) -> tuple[Effect, ...]:
+        return owed(self.state, self._pipelines())
+
+    def saved(self) -> None:
+        self.changed()
+
+    def close(self) -> None:
+        super().close()
+        for pipeline in self.pipelines.values():
+            pipeline.close()
+
+    async def look(self) -> None:
+        """Decide anew from how the pipelines stand."""
+        await self.handle(PipelinesSeen(self._pipelines()))
+
+    async def perform(self, effect: Any) -> None:
+        match effect:
+            case AskStop(number):
+                await self.pipelines[number].handle(StopAsked())
+            case AskSavepoint(number, request):
+                await self.pipelines[number].handle(SavepointAsked(request))
+            case DropSavepoint(number):
+                await self.pipelines[number].handle(SavepointDropped())
+            case CleanUp():
+                await self._clean_up()
+
+    def _pipelines(self) -> tuple[Pipeline, ...]:
+        return tuple(self.pipelines[n].state for n in sorted(self.pipelines))
+
+    async def _clean_up(self) -> None:
+        """Remove what is left, the records last, once the tombstone has stood long enough.
+
+        The time runs anew with each leader: the tombstone may stand longer, never shorter.  No
+        clock but this process's own decides it.
+        """
+        ports, job = self.desk.ports, self.state
+        await ports.clock.sleep(self.desk.settings.tombstone_s)
+        kept = {name for _, name in job.saved}
+        while True:
+            self.desk.check()
+            try:
+                await ports.tables.sweep(job.id, job.incarnation)
+                for name in await ports.blobs.names(blob.prefix(job.id, job.incarnation)):
+                    if name not in kept:
+                        await ports.blobs.drop(name)
+                break
+            except (Unavailable, OutcomeUnknown):
+                await ports.clock.sleep(self.desk.settings.retry_s)
+        await self._bury()
+
+    async def _bury(self) -> None:
+        """Delete the records of this incarnation and leave a line of history, in one step."""
+        parts = [self, *self.pipelines.values()]
+        # Each guard names the revision this incarnation's record stands at: a record of a later
+        # one stands at another, and nothing is deleted then.
+        guards = [Guard(p.key, p.revision) for p in parts]  # type: ignore[attr-defined]
+        changes: list[Put | Delete] = [Delete(p.key) for p in parts]  # type: ignore[attr-defined]
+        history = history_key(self.state.id, self.state.incarnation)
+        changes.append(Put(history, encode(self.state)))
+        await self.desk.write(guards, changes, self.key)
+        self.gone = True
+        self.changed()

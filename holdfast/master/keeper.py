@@ -1,0 +1,100 @@
+"""A keeper owns one record: it feeds the core, saves, and then does what is owed.
+
+The same thirty lines serve every record.  After a crash, `resume` on the loaded record is all of
+recovery.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import Any, Generic, TypeVar
+
+from holdfast.core.job import Job
+from holdfast.core.pipeline import Pipeline
+from holdfast.errors import Fenced
+from holdfast.master.desk import Desk
+from holdfast.store.records import encode
+
+S = TypeVar("S", Job, Pipeline)
+
+
+class Keeper(Generic[S]):
+    """The loop around one record.  One coroutine at a time changes it."""
+
+    state: S
+
+    def __init__(self, desk: Desk, key: str, state: S, revision: int) -> None:
+        self.desk = desk
+        self.key = key
+        self.state = state
+        self.revision = revision
+        self.closed = False
+        self._turn = asyncio.Lock()
+        self._doing: dict[object, asyncio.Task[None]] = {}
+        self._beside: set[asyncio.Task[None]] = set()
+
+    def decide(self, event: object) -> S:
+        """Return the state after an event; the core's `step`."""
+        raise NotImplementedError
+
+    def owed(self) -> Iterable[object]:
+        """Return what the state requires; the core's `owed`."""
+        raise NotImplementedError
+
+    async def perform(self, effect: Any) -> None:
+        """Do one effect.  It may be cancelled when it is no longer owed."""
+        raise NotImplementedError
+
+    def saved(self) -> None:
+        """Hear that the state has changed durably."""
+
+    async def handle(self, event: object) -> None:
+        """Take in an event: decide, save, then start what is owed."""
+        async with self._turn:
+            if self.closed:
+                return
+            new = self.decide(event)
+            if new != self.state:
+                # Raises Fenced if a later term has written; then nothing below may run.
+                self.revision = await self.desk.save(self.key, encode(new), self.revision)
+                self.state = new
+                self.saved()
+        self.resume()
+
+    def resume(self) -> None:
+        """Start what is owed and not yet under way; give up what is no longer owed."""
+        if self.closed:
+            return
+        due = list(self.owed())
+        for effect in [e for e in self._doing if e not in due]:
+            task = self._doing.pop(effect)
+            if task is not asyncio.current_task():  # it is just ending, having done its work
+                task.cancel()
+        for effect in due:
+            if effect not in self._doing:
+                self._doing[effect] = asyncio.ensure_future(self._guarded(effect))
+
+    def close(self) -> None:
+        """Stop for good: the term is over, or the record is gone."""
+        self.closed = True
+        for task in (*self._doing.values(), *self._beside):
+            if task is not asyncio.current_task():
+                task.cancel()
+        self._doing.clear()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something of this keeper's beside its effects, such as its timer."""
+        task = asyncio.ensure_future(self._until_fenced(work))
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    async def _guarded(self, effect: object) -> None:
+        await self._until_fenced(self.perform(effect))
+        # Done but still owed means that it must be done again; `resume` decides.
+        if self._doing.get(effect) is asyncio.current_task():
+            del self._doing[effect]
+
+    async def _until_fenced(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Fenced:
+            self.desk.abandon()

@@ -1,0 +1,297 @@
+"""Lead for one term: load every record, keep them all, listen to workers, place tasks.
+
+Taking over is nothing special: the records are loaded, and each keeper does what its record owes.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
+from holdfast.core.checkpoint import TookOver
+from holdfast.core.completion import SourceEnded
+from holdfast.core.job import CancelAsked, Job, SavepointWanted
+from holdfast.core.pipeline import ACTIVE, Pipeline
+from holdfast.core.placement import Wanted, place
+from holdfast.core.task import (
+    Place,
+    Task,
+    TaskFailed,
+    TaskPlaced,
+    TaskStarted,
+    TaskStatus,
+    WorkerLost,
+)
+from holdfast.errors import Fenced, UserError
+from holdfast.master.crew import Crew, missing
+from holdfast.master.desk import Desk
+from holdfast.master.job_keeper import JobKeeper
+from holdfast.master.pipeline_keeper import PipelineKeeper
+from holdfast.store.contract import Guard, Put
+from holdfast.store.records import decode, encode, job_key, pipeline_key
+from holdfast.wire.messages import (
+    BarrierAck,
+    EndConfirmed,
+    EndReport,
+    Held,
+    Hello,
+    StopTask,
+    TaskKey,
+    ToLeader,
+    Welcome,
+)
+
+
+class Leader:
+    """Everything one master does while it leads in one term."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.jobs: dict[str, JobKeeper] = {}
+        self.crew = Crew(desk.ports.clock.now())
+        self.waits: dict[TaskKey, str] = {}
+        self._changed = asyncio.Event()
+        self._beside: list[asyncio.Task[None]] = []
+
+    async def begin(self) -> None:
+        """Load all records and start keeping them."""
+        jobs = await self.desk.read_range("job/")
+        pipelines = await self.desk.read_range("pipeline/")
+        for item in jobs:
+            self._keep_job(decode(Job, item.value), item.revision, item.created)
+        for item in pipelines:
+            self._keep_pipeline(decode(Pipeline, item.value), item.revision)
+        for keeper in list(self.jobs.values()):
+            self._start(keeper)
+        for work in (self._place_loop(), self._lost_loop()):
+            self._beside.append(asyncio.ensure_future(self.until_fenced(work)))
+
+    def close(self) -> None:
+        """Stop everything of this term."""
+        for task in self._beside:
+            task.cancel()
+        for keeper in self.jobs.values():
+            keeper.close()
+
+    async def submit(self, job: Job, pipelines: tuple[Pipeline, ...]) -> None:
+        """Accept a job: its record and its pipelines' in one transaction.
+
+        The same submit again (same token) is answered yes; any other job of that id is refused
+        for as long as the id is in use, its tombstone included.
+        """
+        known = self.jobs.get(job.id)
+        if known:
+            if known.state.token == job.token:
+                await self.desk.confirm(known.key, known.revision)
+                return
+            raise UserError(_in_use(known), code="job.exists")
+        key = job_key(job.id)
+        keys = [key, *(pipeline_key(p.job, p.number) for p in pipelines)]
+        values = [encode(job), *(encode(p) for p in pipelines)]
+        puts = [Put(k, v) for k, v in zip(keys, values, strict=True)]
+        revision = await self.desk.write([Guard(k, 0) for k in keys], puts, key)
+        self._keep_job(job, revision, revision)
+        for pipeline in pipelines:
+            self._keep_pipeline(pipeline, revision)
+        self._start(self.jobs[job.id])
+
+    async def cancel(self, job: str) -> None:
+        """Make a cancel durable.  Answered yes for a job that is over already."""
+        await self._want(job, CancelAsked())
+
+    async def savepoint(self, job: str, request: str) -> None:
+        """Make the wish for a savepoint durable."""
+        await self._want(job, SavepointWanted(request))
+
+    async def hear(self, sender: str, message: ToLeader) -> None:
+        """Take in a worker's message."""
+        try:
+            self.desk.check()
+            if message.term > self.desk.term:
+                raise Fenced("A worker has seen a later term.")
+            match message:
+                case Hello():
+                    await self._hello(message)
+                case BarrierAck(term, key, acked) if term == self.desk.term:
+                    keeper = self._find(key)
+                    if keeper:
+                        await keeper.acked(acked)
+                case EndReport():
+                    await self._ended(message)
+        except Fenced:
+            self.desk.abandon()
+
+    async def _want(self, job: str, event: object) -> None:
+        keeper = self.jobs.get(job)
+        if keeper is None:
+            raise UserError(f"There is no job {job}.", code="job.unknown")
+        before = keeper.revision
+        await keeper.handle(event)
+        if keeper.revision == before:
+            await self.desk.confirm(keeper.key, keeper.revision)
+
+    async def _hello(self, hello: Hello) -> None:
+        replaced = self.crew.take(hello, self.desk.ports.clock.now())
+        if replaced is None:
+            return
+        for incarnation in replaced:
+            await self._lost(incarnation)
+        here = Place(hello.worker, hello.incarnation)
+        for held in hello.held:
+            await self._held(held, here)
+        running = [
+            (k.task_key(t.id), t)
+            for k in self._keepers()
+            for t in k.state.tasks
+            if t.status is TaskStatus.RUNNING and t.place == here
+        ]
+        for key, task in missing(hello, running):
+            keeper = self._find(key)
+            if keeper:
+                reason = "the worker no longer runs it"
+                await keeper.handle(TaskFailed(task.id, task.attempt, here, reason))
+        self.desk.check()
+        self.desk.ports.workers.send(hello.incarnation, Welcome(self.desk.term))
+        self._changed.set()
+
+    async def _held(self, held: Held, here: Place) -> None:
+        """Compare one attempt that a worker holds with what the records say."""
+        keeper = self._find(held.key)
+        task = _task(keeper, held.key.task)
+        if keeper and task and task.runs_as(held.attempt, here) and held.failure is None:
+            if task.status is TaskStatus.PLACED:
+                await keeper.handle(TaskStarted(task.id, held.attempt, here))
+            return
+        if keeper and held.failure is not None:
+            await keeper.handle(TaskFailed(held.key.task, held.attempt, here, held.failure))
+        self.desk.check()
+        stop = StopTask(self.desk.term, held.key, held.attempt)
+        self.desk.ports.workers.send(here.incarnation, stop)
+
+    async def _ended(self, report: EndReport) -> None:
+        keeper = self._find(report.key)
+        if keeper is None:
+            return
+        here = Place(report.worker, report.incarnation)
+        event = SourceEnded(report.key.task, report.source, report.attempt, here)
+        if await keeper.source_ended(event):
+            self.desk.check()
+            answer = EndConfirmed(self.desk.term, report.key, report.attempt, report.source)
+            self.desk.ports.workers.send(report.incarnation, answer)
+
+    async def _lost(self, incarnation: str) -> None:
+        for keeper in list(self._keepers()):
+            if any(t.place and t.place.incarnation == incarnation for t in keeper.state.tasks):
+                await keeper.handle(WorkerLost(incarnation))
+
+    async def _lost_loop(self) -> None:
+        clock, settings = self.desk.ports.clock, self.desk.settings
+        while True:
+            await clock.sleep(settings.worker_lost_s / 4)
+            placed = {t.place.incarnation for _, t in self._tasks() if t.live and t.place}
+            for incarnation in self.crew.overdue(clock.now(), settings.worker_lost_s, placed):
+                await self._lost(incarnation)
+            self._changed.set()
+
+    async def _place_loop(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            self._bury_gone()
+            for keeper in [k for k in self.jobs.values() if not k.closed]:
+                await keeper.look()
+            await self._place()
+
+    async def _place(self) -> None:
+        wanted = [w for job in self.jobs.values() if not job.terminal for w in _wanted(job)]
+        used: dict[str, int] = {}
+        for _, task in self._tasks():
+            if task.live and task.place:
+                used[task.place.incarnation] = used.get(task.place.incarnation, 0) + task.slots
+        placed, waits = place(wanted, self.crew.rooms(used))
+        self.waits = {_key(self.jobs[w.wanted.job], w.wanted): w.why for w in waits}
+        for choice in placed:
+            keeper = self.jobs[choice.wanted.job].pipelines[choice.wanted.pipeline]
+            await keeper.handle(TaskPlaced(choice.wanted.task, choice.wanted.attempt, choice.place))
+
+    def _bury_gone(self) -> None:
+        for keeper in [k for k in self.jobs.values() if k.gone]:
+            keeper.close()
+            del self.jobs[keeper.state.id]
+
+    def _keep_job(self, job: Job, revision: int, order: int) -> None:
+        key = job_key(job.id)
+        self.jobs[job.id] = JobKeeper(self.desk, key, job, revision, order, self._changed.set)
+
+    def _keep_pipeline(self, pipeline: Pipeline, revision: int) -> None:
+        job = self.jobs.get(pipeline.job)
+        if job is None or job.state.incarnation != pipeline.incarnation:
+            return  # quarantined: a pipeline without its job is never run
+        key = pipeline_key(pipeline.job, pipeline.number)
+        job.pipelines[pipeline.number] = PipelineKeeper(
+            self.desk, key, pipeline, revision, job.state.spec, self._changed.set
+        )
+
+    def _start(self, keeper: JobKeeper) -> None:
+        """Do what the records owe.  A terminal job only waits for its cleanup."""
+        for pipeline in keeper.pipelines.values():
+            if not keeper.terminal:
+                pipeline.spawn(pipeline.handle(TookOver(self.desk.term)))
+                pipeline.spawn(pipeline.tick())
+        keeper.resume()
+        self._changed.set()
+
+    def _keepers(self) -> Iterator[PipelineKeeper]:
+        for job in self.jobs.values():
+            if not job.terminal:
+                yield from job.pipelines.values()
+
+    def _tasks(self) -> Iterator[tuple[PipelineKeeper, Task]]:
+        for keeper in self._keepers():
+            for task in keeper.state.tasks:
+                yield keeper, task
+
+    def _find(self, key: TaskKey) -> PipelineKeeper | None:
+        """Return the keeper a message is for, unless its job is over or another life of the id."""
+        job = self.jobs.get(key.job)
+        if job is None or job.terminal or job.state.incarnation != key.incarnation:
+            return None
+        return job.pipelines.get(key.pipeline)
+
+    async def until_fenced(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something of this term; being fenced ends the term, not the process."""
+        try:
+            await work
+        except Fenced:
+            self.desk.abandon()
+
+
+def _wanted(job: JobKeeper) -> Iterator[Wanted]:
+    starting = job.state.status.value == "PENDING"
+    for keeper in job.pipelines.values():
+        if keeper.state.status is not ACTIVE:
+            continue
+        for task in keeper.state.tasks:
+            if task.status is TaskStatus.WAITING:
+                yield Wanted(
+                    job.state.id, job.order, keeper.state.number, task.id, task.attempt,
+                    task.slots, job.state.tags, starting,
+                )  # fmt: skip
+
+
+def _key(job: JobKeeper, wanted: Wanted) -> TaskKey:
+    return TaskKey(wanted.job, job.state.incarnation, wanted.pipeline, wanted.task)
+
+
+def _task(keeper: PipelineKeeper | None, task: str) -> Task | None:
+    return next((t for t in keeper.state.tasks if t.id == task), None) if keeper else None
+
+
+def _in_use(keeper: JobKeeper) -> str:
+    job = keeper.state
+    if keeper.terminal:
+        wait = keeper.desk.settings.tombstone_s
+        return (
+            f"Job id {job.id} is not free yet: the last job of that id is {job.status} and is"
+            f" cleaned up about {wait:.0f} s after its end. Try again then, or use another id."
+        )
+    return f"Job id {job.id} is in use: that job is {job.status}. Use another id."

@@ -1,0 +1,112 @@
+"""A master: stand by, campaign, lead, step down; over and over until it is stopped."""
+
+import asyncio
+
+from holdfast.core import election
+from holdfast.core.election import Election, ElectionWon, LeadershipLost, LeaseConfirmed
+from holdfast.errors import OutcomeUnknown, Unavailable
+from holdfast.master.desk import LEADER, Desk
+from holdfast.master.leader import Leader
+from holdfast.master.ports import Ports
+from holdfast.store.contract import Guard, LeaseLost, Put, Store
+
+
+class Master:
+    """One master process.  `leader` is what it does while it leads, None otherwise."""
+
+    def __init__(self, name: str, incarnation: str, store: Store, ports: Ports) -> None:
+        self.name = name
+        self.incarnation = incarnation
+        self.store = store
+        self.ports = ports
+        self.election = Election(ports.settings.lease_s)
+        self.leader: Leader | None = None
+        self._campaigns = 0
+
+    async def run(self) -> None:
+        """Be a master for as long as this process lives."""
+        while True:
+            lease = await self._campaign()
+            if lease is None:
+                await self.ports.clock.sleep(self.ports.settings.campaign_s)
+                continue
+            try:
+                await self._lead(lease)
+            finally:
+                self._step_down()
+            await self._release(lease)
+
+    async def _campaign(self) -> int | None:
+        """Try to become leader; return the lease if that worked.
+
+        The value written is unique to this campaign, so that an answer that never came can be
+        settled by reading the key.
+        """
+        self._campaigns += 1
+        mark = f"{self.name} {self.incarnation} {self._campaigns}".encode()
+        asked_s = self.ports.clock.now()
+        try:
+            if await self.store.get(LEADER):
+                return None
+            lease = await self.store.grant_lease(self.ports.settings.lease_s)
+            try:
+                term = await self.store.commit([Guard(LEADER, 0)], [Put(LEADER, mark, lease)])
+            except OutcomeUnknown:
+                now = await self.store.get(LEADER)
+                term = now.revision if now and now.value == mark else None
+        except (Unavailable, OutcomeUnknown):
+            return None
+        if term is None:
+            return None
+        self.election = election.step(self.election, ElectionWon(term, asked_s))
+        return lease
+
+    async def _lead(self, lease: int) -> None:
+        """Lead until the lease is lost or could not be confirmed in time."""
+        desk = Desk(self.store, self.ports, self.election.term, lambda: self.election)
+        self.leader = Leader(desk)
+        begun = asyncio.ensure_future(self._begin(self.leader, desk))
+        try:
+            while not desk.abandoned.is_set():
+                await self._confirm(lease)
+                if not self.election.may_act(self.ports.clock.now()):
+                    return
+                await self._pause(desk)
+        finally:
+            begun.cancel()
+
+    async def _begin(self, leader: Leader, desk: Desk) -> None:
+        await leader.until_fenced(leader.begin())
+
+    async def _pause(self, desk: Desk) -> None:
+        """Wait until the lease is to be kept again, or the desk is abandoned."""
+        waiting = asyncio.ensure_future(desk.abandoned.wait())
+        beat = asyncio.ensure_future(self.ports.clock.sleep(self.ports.settings.lease_s / 6))
+        await asyncio.wait((waiting, beat), return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        beat.cancel()
+
+    async def _confirm(self, lease: int) -> None:
+        asked_s = self.ports.clock.now()
+        try:
+            await self.store.keep_lease(lease)
+        except LeaseLost:
+            self.election = election.step(self.election, LeadershipLost())
+            return
+        except (Unavailable, OutcomeUnknown):
+            return  # the time since the last confirmation runs on and will end the term
+        self.election = election.step(self.election, LeaseConfirmed(asked_s))
+
+    def _step_down(self) -> None:
+        self.election = election.step(self.election, LeadershipLost())
+        if self.leader:
+            self.leader.desk.abandon()
+            self.leader.close()
+            self.leader = None
+
+    async def _release(self, lease: int) -> None:
+        """Let another lead at once instead of after the lease."""
+        try:
+            await self.store.revoke_lease(lease)
+        except (Unavailable, OutcomeUnknown, LeaseLost):
+            return  # it lapses by itself

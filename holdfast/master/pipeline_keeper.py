@@ -1,0 +1,216 @@
+"""Keep one pipeline: place and deploy its tasks, gather its checkpoints, commit in order."""
+
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.core import duties, gather
+from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, CheckpointStored, Kind
+from holdfast.core.commit import Committed, Listened
+from holdfast.core.completion import SourceEnded
+from holdfast.core.duties import (
+    Commit,
+    Deploy,
+    DropBlob,
+    FindPlace,
+    Gather,
+    Listen,
+    StartCheckpoint,
+)
+from holdfast.core.gather import Acked, Gathering
+from holdfast.core.pipeline import ACTIVE, BlobDropped, Pipeline, PipelineDoomed, step, wanted
+from holdfast.errors import OutcomeUnknown, Unavailable, UserError
+from holdfast.master import blob
+from holdfast.master.desk import Desk
+from holdfast.master.keeper import Keeper
+from holdfast.master.ports import BlobBad, CommitOrder, by_sink, commit_user
+from holdfast.wire.messages import Barrier, DeployTask, TaskKey
+
+
+class PipelineKeeper(Keeper[Pipeline]):
+    """The keeper of one pipeline record."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        key: str,
+        state: Pipeline,
+        revision: int,
+        spec: str,
+        changed: Callable[[], None],
+    ) -> None:
+        super().__init__(desk, key, state, revision)
+        self.spec = spec
+        self.changed = changed
+        self.gathering: Gathering | None = None
+        self.wants_place: set[str] = set()
+        self.completed_s = desk.ports.clock.now()
+
+    def decide(self, event: object) -> Pipeline:
+        return step(self.state, event)
+
+    def owed(self) -> tuple[duties.Effect, ...]:
+        return duties.owed(self.state)
+
+    def saved(self) -> None:
+        self.changed()
+
+    def task_key(self, task: str) -> TaskKey:
+        """Return a task's name in messages."""
+        return TaskKey(self.state.job, self.state.incarnation, self.state.number, task)
+
+    async def perform(self, effect: Any) -> None:
+        match effect:
+            case FindPlace(task):
+                self.wants_place.add(task)
+                self.changed()
+            case Deploy():
+                await self._deploy(effect)
+            case StartCheckpoint(kind):
+                await self.handle(CheckpointDue(kind, self.desk.term))
+            case Gather():
+                await self._gather(effect)
+            case Commit():
+                await self._commit(effect)
+            case Listen(number, state):
+                await self._listen(number, state)
+            case DropBlob(number, name):
+                await self.desk.ports.blobs.drop(name)
+                await self.handle(BlobDropped(number))
+
+    async def tick(self) -> None:
+        """Start a periodic checkpoint every interval, for as long as the pipeline is active."""
+        clock, settings = self.desk.ports.clock, self.desk.settings
+        while not self.closed and self.state.status is ACTIVE:
+            await clock.sleep(settings.interval_s)
+            if wanted(self.state, Kind.PERIODIC):
+                await self.handle(CheckpointDue(Kind.PERIODIC, self.desk.term))
+
+    async def acked(self, ack: Acked) -> None:
+        """Take in a task's answer to a barrier."""
+        if self.gathering is None:
+            return
+        taken = gather.take(self.gathering, ack, self.state.tasks)
+        if isinstance(taken, str):
+            await self.handle(CheckpointFailed(ack.number, taken))
+            return
+        self.gathering = taken
+
+    async def source_ended(self, event: SourceEnded) -> bool:
+        """Record that a source is at its end; say whether the report may be confirmed.
+
+        Where nothing had to be written, the record is proven to be ours still: a deposed leader's
+        yes would make a worker stop asking the one that leads.
+        """
+        before = self.revision
+        await self.handle(event)
+        if not self.state.completion.has(event):
+            return False
+        if self.revision == before:
+            await self.desk.confirm(self.key, self.revision)
+        return True
+
+    async def _deploy(self, order: Deploy) -> None:
+        """Send the order until the task reports that it runs."""
+        positions = None
+        if order.restore:
+            try:
+                content = blob.read(await self._blob(order.restore))
+            except BlobBad as error:
+                await self.handle(PipelineDoomed(f"Checkpoint {order.restore} is lost. {error}"))
+                return
+            task = next(t for t in self.state.tasks if t.id == order.task)
+            positions = content.for_task(task.sources)
+        message = DeployTask(
+            self.desk.term, self.task_key(order.task), order.attempt, self.spec, positions,
+            self.state.commits.through,
+        )  # fmt: skip
+        while True:
+            self.desk.check()
+            self.desk.ports.workers.send(order.place.incarnation, message)
+            await self.desk.ports.clock.sleep(self.desk.settings.resend_s)
+
+    async def _gather(self, order: Gather) -> None:
+        """Send barriers until every task has answered; store the blob; or give the number up."""
+        clock, settings = self.desk.ports.clock, self.desk.settings
+        pending = self.state.checkpoints.pending
+        assert pending
+        self.gathering = gather.begin(pending, self.state.tasks)
+        deadline_s = clock.now() + settings.timeout_s
+        while not self.gathering.complete:
+            if clock.now() >= deadline_s:
+                missing = ", ".join(self.gathering.waiting)
+                reason = f"no answer from {missing} within {settings.timeout_s} s"
+                await self.handle(CheckpointFailed(order.number, reason))
+                return
+            self._send_barriers(order)
+            await clock.sleep(settings.resend_s / 5)
+        content = blob.write(self.state, self.gathering)
+        name = blob.blob_name(self.state, order.number, self.desk.term)
+        try:
+            await self.desk.ports.blobs.put(name, content)
+        except (Unavailable, OutcomeUnknown) as error:
+            await self.handle(CheckpointFailed(order.number, f"its blob was not stored: {error}"))
+            return
+        self.desk.check()
+        await self.handle(CheckpointStored(order.number, name))
+        self.completed_s = clock.now()
+
+    def _send_barriers(self, order: Gather) -> None:
+        self.desk.check()
+        assert self.gathering
+        for task in self.state.tasks:
+            if task.id in self.gathering.waiting and task.place:
+                barrier = Barrier(
+                    self.desk.term, self.task_key(task.id), task.attempt, order.number, order.kind,
+                    self.state.commits.through,
+                )  # fmt: skip
+                self.desk.ports.workers.send(task.place.incarnation, barrier)
+
+    async def _commit(self, effect: Commit) -> None:
+        """Publish a complete checkpoint, sink by sink; repeat until each has it."""
+        completed = effect.completed
+        try:
+            content = blob.read_for(await self._blob(completed.blob), self.state, completed)
+        except BlobBad as error:
+            await self.handle(PipelineDoomed(f"Checkpoint {completed.number} is lost. {error}"))
+            return
+        for sink, staged in by_sink(content.to_commit(completed.previous)).items():
+            user = commit_user(self.state.job, self.state.incarnation, sink)
+            mark = content.watermark
+            order = CommitOrder(user, completed.number, sink, staged, mark)
+            try:
+                await self._insist(order)
+            except UserError as error:
+                await self.handle(PipelineDoomed(f"Commit {completed.number} failed. {error}"))
+                return
+        await self.handle(Committed(completed.number, content.watermark))
+
+    async def _insist(self, order: CommitOrder) -> None:
+        """Repeat a commit until it is known to be done; each try reads the table first."""
+        while True:
+            self.desk.check()
+            try:
+                await self.desk.ports.tables.commit(order)
+                return
+            except (Unavailable, OutcomeUnknown):
+                await self.desk.ports.clock.sleep(self.desk.settings.retry_s)
+
+    async def _listen(self, number: int, state: str) -> None:
+        user = commit_user(self.state.job, self.state.incarnation, "")
+        while True:
+            self.desk.check()
+            try:
+                remembered = await self.desk.ports.tables.listen(user, number, state)
+                break
+            except (Unavailable, OutcomeUnknown):
+                await self.desk.ports.clock.sleep(self.desk.settings.retry_s)
+        await self.handle(Listened(number, remembered))
+
+    async def _blob(self, name: str) -> bytes:
+        """Read a blob, waiting out an outage; only a bad one is an error."""
+        while True:
+            self.desk.check()
+            try:
+                return await self.desk.ports.blobs.get(name)
+            except Unavailable:
+                await self.desk.ports.clock.sleep(self.desk.settings.retry_s)

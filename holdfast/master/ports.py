@@ -1,0 +1,107 @@
+"""All that a master touches of the world, so that a simulation can stand in for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from holdfast.core.gather import Staged
+from holdfast.errors import HoldfastError
+from holdfast.wire.messages import ToWorker
+
+
+class BlobBad(HoldfastError):
+    """A blob is missing, cut short or not what was stored."""
+
+
+class Clock(Protocol):
+    """Time that only measures: it never goes back and does not tell the date."""
+
+    def now(self) -> float:
+        """Return seconds since some moment."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class Blobs(Protocol):
+    """Immutable objects: whole or invisible."""
+
+    async def put(self, name: str, content: bytes) -> None:
+        """Store an object under a new name."""
+
+    async def get(self, name: str) -> bytes:
+        """Return an object, or raise `BlobBad` if it is not there whole."""
+
+    async def drop(self, name: str) -> None:
+        """Remove an object.  Repeatable."""
+
+    async def names(self, prefix: str) -> list[str]:
+        """Return the names that start with a prefix, sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitOrder:
+    """What a sink is to make visible: who commits, under which number, and what."""
+
+    user: str
+    number: int
+    sink: str
+    staged: tuple[Staged, ...]
+    watermark: int | None
+
+
+class Tables(Protocol):
+    """The sinks' side that only the leader uses."""
+
+    async def commit(self, order: CommitOrder) -> None:
+        """Publish by compare-and-set; do nothing if this user has committed this number before."""
+
+    async def listen(self, user: str, number: int, state: str) -> str:
+        """Run the listeners of a commit; return what they must remember."""
+
+    async def sweep(self, job: str, incarnation: str) -> None:
+        """Remove whatever an incarnation has staged and never committed."""
+
+
+class Workers(Protocol):
+    """The way to the workers."""
+
+    def send(self, incarnation: str, message: ToWorker) -> None:
+        """Send a message to a worker; it may be lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How patient a master is, in seconds."""
+
+    lease_s: float = 3.0
+    campaign_s: float = 0.5
+    resend_s: float = 0.5
+    worker_lost_s: float = 3.0
+    interval_s: float = 1.0
+    timeout_s: float = 5.0
+    tombstone_s: float = 5.0
+    retry_s: float = 0.3
+    history: int = 1000
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Everything a master needs."""
+
+    clock: Clock
+    blobs: Blobs
+    tables: Tables
+    workers: Workers
+    settings: Settings
+
+
+def commit_user(job: str, incarnation: str, sink: str) -> str:
+    """Return the name under which a sink's commits are made: the same for every leader."""
+    return f"{job}.{incarnation}.{sink}"
+
+
+def by_sink(staged: Sequence[Staged]) -> dict[str, tuple[Staged, ...]]:
+    """Group committables by the sink they are for, in a stable order."""
+    sinks = sorted({s.sink for s in staged})
+    return {sink: tuple(s for s in staged if s.sink == sink) for sink in sinks}

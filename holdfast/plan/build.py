@@ -1,0 +1,150 @@
+"""Build plug-ins from a checked job: what a worker calls before rows flow.
+
+Checking reads options through the same `read_stage`, so what passed the check builds here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.connect.options import read_options
+from holdfast.connect.plugin import Context, Plugin
+from holdfast.connect.registry import Registry
+from holdfast.connect.report import Report
+from holdfast.connect.tables import Tables
+from holdfast.connect.transform import Transform
+from holdfast.model.job import Job, Mode, Role, Stage
+from holdfast.model.tree import Block, Items, Scalar
+from holdfast.plan.common import TablePattern, common_class, find_entry, separate
+
+
+@dataclass(frozen=True)
+class StageOptions:
+    """What a job file says about one plug-in: what all of its role take, and its own.
+
+    `own` is None where a transform has options for named tables only (`tables`).
+    """
+
+    common: Any
+    own: Any
+    tables: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which transform applies to which table."""
+
+    default: Transform[Any] | None
+    pattern: TablePattern | None
+    tables: Mapping[str, Transform[Any]]
+    joins: bool
+
+    def of(self, path: str) -> Transform[Any] | None:
+        """Return the transform for the table at this path; None: it passes through."""
+        if path in self.tables:
+            return self.tables[path]
+        if self.pattern and not self.pattern.matches(path):
+            return None
+        return self.default
+
+    def join(self, inputs: Mapping[str, Tables]) -> Tables:
+        """Return the tables made from several inputs; only where `joins` is true."""
+        assert self.default is not None, "only a transform with options of its own can join"
+        return self.default.join(inputs)
+
+
+def context_for(job: Job, stage: Stage, job_id: str, allow_python: bool) -> Context:
+    """Return where a stage's plug-in runs."""
+    return Context(
+        job_id=job_id,
+        job_name=job.name,
+        stage=stage.id,
+        mode=job.mode,
+        parallelism=stage.parallelism,
+        checkpointing=job.mode is Mode.STREAMING or job.checkpoint_interval_ms is not None,
+        allow_python=allow_python,
+        output=stage.output,
+    )
+
+
+def build_plugin(stage: Stage, registry: Registry, context: Context) -> Plugin[Any]:
+    """Return the plug-in of a stage, with its options."""
+    kind = _kind(stage, registry)
+    return kind(_options(stage, kind).own, context)
+
+
+def choose_transform(stage: Stage, registry: Registry, context: Context) -> Choice:
+    """Return the transforms of a stage: one for all its tables, and those for named ones."""
+    kind = _kind(stage, registry)
+    assert issubclass(kind, Transform), f"{stage.id} is no transform"
+    read = _options(stage, kind)
+    return Choice(
+        default=None if read.own is None else kind(read.own, context),
+        pattern=getattr(read.common, "table_match_regex", None),
+        tables={path: kind(own, context) for path, own in read.tables.items()},
+        joins=stage_joins(kind, read, stage.inputs),
+    )
+
+
+def stage_joins(kind: type[Plugin[Any]], read: StageOptions, inputs: tuple[str, ...]) -> bool:
+    """Say whether a transform must see all its inputs together."""
+    if read.own is None or not issubclass(kind, Transform):
+        return False
+    named = read.common.plugin_input
+    names = tuple(dict.fromkeys(n.text for n in named.names)) if named else ()
+    return kind.joins(read.own, names if len(names) == len(inputs) else inputs)
+
+
+def read_stage(
+    kind: type[Plugin[Any]], role: Role, block: Block, about: str, report: Report
+) -> StageOptions | None:
+    """Read all options of a plug-in, or report every mistake and return None."""
+    before = len(report.mistakes)
+    cls = common_class(role, kind)
+    shared, own_block = separate(block, cls)
+    common = read_options(cls, shared, about, report)
+    tables = _table_options(kind, shared, about, report)
+    only_tables = bool(tables) and not own_block.entries and not shared.get("table_match_regex")
+    own = None if only_tables else read_options(kind.options_class, own_block, about, report)
+    if len(report.mistakes) > before:
+        return None
+    return StageOptions(common, own, tables)
+
+
+def _table_options(
+    kind: type[Plugin[Any]], shared: Block, about: str, report: Report
+) -> dict[str, Any]:
+    """Read the blocks of `table_transform`, each against the transform's own options."""
+    listed = shared.get("table_transform")
+    parts = listed.items if isinstance(listed, Items) else (listed,)
+    found: dict[str, Any] = {}
+    for i, block in enumerate(part for part in parts if isinstance(part, Block)):
+        where = f"{about}: table_transform[{i}]"
+        entry = find_entry(block, ("table_path",))
+        path = entry.node.text if entry and isinstance(entry.node, Scalar) else ""
+        if not path:
+            report.error(
+                entry.node.place if entry else block.place,
+                f"{where}: required option 'table_path' is missing."
+                " Name the table that these options are for.",
+            )
+        if path in found and entry:
+            report.error(entry.node.place, f"{where}: table '{path}' stands twice. Keep one.")
+        rest = Block(tuple(e for e in block.entries if e is not entry), block.place)
+        found[path] = read_options(kind.options_class, rest, where, report)
+    return found
+
+
+def _kind(stage: Stage, registry: Registry) -> type[Plugin[Any]]:
+    kind = registry.find(stage.role, stage.plugin)
+    assert kind, f"{stage.id} was checked, but no plug-in {stage.plugin} is registered here"
+    return kind
+
+
+def _options(stage: Stage, kind: type[Plugin[Any]]) -> StageOptions:
+    # The check has already said what to do about unknown options; here they are just left out.
+    report = Report(lenient=True)
+    read = read_stage(kind, stage.role, stage.options, f"{stage.role} {stage.plugin}", report)
+    report.raise_if_any()
+    assert read
+    return read

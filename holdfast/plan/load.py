@@ -1,0 +1,113 @@
+"""Read the text of a job file, in any of its formats, into one tree."""
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import PurePath
+
+from holdfast.connect.report import Report
+from holdfast.errors import JobFileError, Mistake, Place
+from holdfast.model.tree import Block
+from holdfast.plan.hocon import Read, parse_hocon
+from holdfast.plan.json_file import parse_json
+from holdfast.plan.shape import shape_job
+from holdfast.plan.sql_file import parse_sql
+from holdfast.plan.syntax import Lines, Unreadable
+from holdfast.plan.variables import given_by, reserved_names, substitute
+from holdfast.plan.yaml_file import parse_yaml
+
+BOM = "\ufeff"
+
+
+class Format(StrEnum):
+    """How a job file is written."""
+
+    HOCON = "hocon"
+    JSON = "json"
+    SQL = "sql"
+    YAML = "yaml"
+
+
+_ENDINGS = {".json": Format.JSON, ".sql": Format.SQL, ".yaml": Format.YAML, ".yml": Format.YAML}
+
+
+def parse_job(
+    text: str,
+    file: str,
+    variables: Mapping[str, str],
+    read: Read | None,
+    report: Report,
+    format: Format | None = None,
+) -> Block | None:
+    """Return the tree of a job, or report what is wrong with its text and return None.
+
+    The tree has env, a block, and source, transform and sink, each a list of blocks that start
+    with `plugin_name`.  `read` fetches included files; without it nothing can be included.
+    """
+    before = len(report.mistakes)
+    for name in reserved_names(variables):
+        report.error(
+            Place(file, 1, 1),
+            f"The variable '{name}' may not be given: sinks fill ${{{name}}} for each table."
+            " Choose another name.",
+        )
+    try:
+        _check_text(text, file)
+        tree = _parse(text, file, variables, read, report, format or format_of(file))
+    except Unreadable as stopped:
+        report.mistakes.append(stopped.mistake)
+        return None
+    filled = substitute(tree, variables)
+    assert isinstance(filled, Block)
+    job = shape_job(filled, file, report)
+    return None if len(report.mistakes) > before else job
+
+
+def format_of(file: str) -> Format:
+    """Return the format that a file's name tells; HOCON unless it says otherwise."""
+    return _ENDINGS.get(PurePath(file).suffix.lower(), Format.HOCON)
+
+
+def decode_job(data: bytes, file: str) -> str:
+    """Return the text of a job file.  Raises JobFileError where it is not UTF-8."""
+    try:
+        return data.decode("utf-8").removeprefix(BOM)
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        place = Lines(file, before).at(len(before))
+        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        found = "UTF-16" if wide else f"a byte 0x{data[error.start]:02x} that is not UTF-8"
+        mistake = Mistake(place, f"Found {found}. Save the file as UTF-8.")
+        raise JobFileError([mistake]) from error
+
+
+def _check_text(text: str, file: str) -> None:
+    nul = text.find("\0")
+    if nul >= 0:
+        raise Unreadable(
+            Lines(file, text).at(nul), "Found a NUL character. Is this a text file in UTF-8?"
+        )
+    if not re.search(r"[^\s\ufeff]", text):
+        raise Unreadable(
+            Place(file, 1, 1), "The file is empty. A job has env, source and sink blocks."
+        )
+
+
+def _parse(
+    text: str,
+    file: str,
+    variables: Mapping[str, str],
+    read: Read | None,
+    report: Report,
+    format: Format,
+) -> Block:
+    text = text.removeprefix(BOM)
+    match format:
+        case Format.HOCON:
+            return parse_hocon(text, file, read, given_by(variables), report.warn)
+        case Format.JSON:
+            return parse_json(text, file)
+        case Format.SQL:
+            return parse_sql(text, file, given_by(variables), report.warn)
+        case Format.YAML:
+            return parse_yaml(text, file)

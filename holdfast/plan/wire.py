@@ -1,0 +1,225 @@
+"""Find out which stage feeds which.
+
+Stages are joined by names: a source or transform gives its rows one (`plugin_output`), transforms
+and sinks name what they read (`plugin_input`).  SeaTunnel has three rules, and so have we:
+
+- *loose*: one source, at most one transform, one sink.  Names may be missing or wrong; each stage
+  then reads the last dataset declared before it.
+- *chain*: one source, several transforms, one sink.  Names may be missing, not wrong.
+- *graph*: all else.  Every name must be there, be right, and be used.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from holdfast.connect.options import nearest
+from holdfast.connect.report import Report
+from holdfast.errors import Place
+from holdfast.model.job import Role
+from holdfast.plan.common import Name
+
+Links = dict[str, tuple[str, ...]]
+"""The ids of the stages that feed each stage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """A stage as wiring sees it: what it reads and what it offers."""
+
+    id: str
+    role: Role
+    about: str
+    inputs: tuple[Name, ...]
+    output: Name | None
+    place: Place
+
+    def at(self, name: Name | None) -> Place:
+        """Return the place of a name, or of the stage where there is none."""
+        return name.place if name else self.place
+
+
+def wire(stages: Sequence[Ends], report: Report) -> Links:
+    """Return what feeds each stage; every mistake is reported.
+
+    A stage missing in the answer has no part in the job: in a loose graph, a transform that the
+    sink passes by.
+    """
+    sources = [s for s in stages if s.role is Role.SOURCE]
+    transforms = [s for s in stages if s.role is Role.TRANSFORM]
+    sinks = [s for s in stages if s.role is Role.SINK]
+    if len(sources) == 1 and len(sinks) == 1:
+        if len(transforms) <= 1:
+            return _wire_loose(stages, report)
+        return _wire_strictly([*sources, *transforms, *sinks], report, chain=True)
+    return _wire_strictly([*sources, *transforms, *sinks], report, chain=False)
+
+
+def _wire_loose(stages: Sequence[Ends], report: Report) -> Links:
+    links: Links = {}
+    before: list[Ends] = []
+    for stage in sorted(stages, key=lambda s: list(Role).index(s.role)):
+        known = {s.output.text: s.id for s in before if s.output}
+        links[stage.id] = tuple(
+            dict.fromkeys(known[n.text] for n in stage.inputs if n.text in known)
+        )
+        for name in stage.inputs:
+            if name.text not in known:
+                _warn_of_wrong(stage, name, before, bool(links[stage.id]), report)
+        if before and not links[stage.id]:
+            links[stage.id] = (before[-1].id,)
+        before.append(stage)
+    return _leave_out_unread(before, links, report)
+
+
+def _warn_of_wrong(
+    stage: Ends, name: Name, before: Sequence[Ends], others: bool, report: Report
+) -> None:
+    """Say what a name that nobody offers leads to."""
+    if others:
+        instead = "It is left out"
+    else:
+        instead = f"The rows of {before[-1].id} are read instead"
+    named = " or ".join(f"'{s.output.text}'" for s in before if s.output)
+    advice = f"Give plugin_input = {named}" if named else "Remove plugin_input"
+    report.warn(
+        name.place,
+        f"{stage.about}: no source or transform has the plugin_output '{name.text}'."
+        f" {instead}, as SeaTunnel does. {advice}.",
+    )
+
+
+def _leave_out_unread(stages: Sequence[Ends], links: Links, report: Report) -> Links:
+    """Drop a transform that the only sink passes by; SeaTunnel runs such jobs without it."""
+    read = {feeder for feeders in links.values() for feeder in feeders}
+    for stage in stages:
+        if stage.role is Role.TRANSFORM and stage.id not in read:
+            named = f" under '{stage.output.text}'" if stage.output else ""
+            report.warn(
+                stage.at(stage.output),
+                f"{stage.about}: the sink does not read its rows{named}, so the job runs without"
+                " this transform, as in SeaTunnel. Name it as the sink's plugin_input, or"
+                " remove it.",
+            )
+            del links[stage.id]
+    return links
+
+
+def _wire_strictly(stages: Sequence[Ends], report: Report, *, chain: bool) -> Links:
+    before = len(report.mistakes)
+    known = _known(stages, report)
+    links: Links = {}
+    for i, stage in enumerate(stages):
+        if stage.role is not Role.SOURCE:
+            last = stages[i - 1] if chain else None
+            links[stage.id] = _feeders(stage, known, last, report)
+        else:
+            links[stage.id] = ()
+        if not chain and stage.role is not Role.SINK and stage.output is None:
+            report.error(
+                stage.place,
+                f"{stage.about}: plugin_output is missing. In a job with several sources or sinks"
+                " each source and transform needs a name that others can read it by.",
+            )
+    if len(report.mistakes) == before:  # else these would only echo a wrong name
+        _report_cycles(stages, links, report)
+    if len(report.mistakes) == before:
+        _report_unread(stages, links, report)
+    return links
+
+
+def _known(stages: Sequence[Ends], report: Report) -> dict[str, Ends]:
+    """Return who offers each name; two that offer the same are a mistake."""
+    known: dict[str, Ends] = {}
+    for stage in stages:
+        if stage.output is None:
+            continue
+        first = known.setdefault(stage.output.text, stage)
+        if first is not stage:
+            report.error(
+                stage.output.place,
+                f"{stage.about}: plugin_output '{stage.output.text}' is taken by {first.about}"
+                f" on line {first.at(first.output).line}. Choose another name.",
+            )
+    return known
+
+
+def _feeders(
+    stage: Ends, known: Mapping[str, Ends], last: Ends | None, report: Report
+) -> tuple[str, ...]:
+    """Return the ids that feed a stage; `last` is read where a chain names nothing."""
+    listed = f" Names that can be read: {', '.join(known)}." if known else ""
+    if not stage.inputs:
+        if last:
+            return (last.id,)
+        report.error(
+            stage.place,
+            f"{stage.about}: plugin_input is missing. In a job with several sources or sinks"
+            f" each transform and sink must say what it reads.{listed}",
+        )
+    found: list[str] = []
+    for name in stage.inputs:
+        if name.text in known:
+            found.append(known[name.text].id)
+        elif last and "${" in name.text:
+            found.append(last.id)
+            _warn_of_wrong(stage, name, [last], False, report)
+        else:
+            report.error(
+                name.place,
+                f"{stage.about}: plugin_input '{name.text}' is unknown: no source or transform"
+                f" has it as plugin_output.{nearest(name.text, list(known))}{listed}",
+            )
+    return tuple(dict.fromkeys(found))
+
+
+def _report_unread(stages: Sequence[Ends], links: Links, report: Report) -> None:
+    read = {feeder for feeders in links.values() for feeder in feeders}
+    for stage in stages:
+        if stage.role is not Role.SINK and stage.id not in read:
+            named = f"plugin_output '{stage.output.text}'" if stage.output else "output"
+            report.error(
+                stage.at(stage.output),
+                f"{stage.about}: nobody reads its {named}. Name it as plugin_input of a transform"
+                f" or sink, or remove this {stage.role}.",
+            )
+
+
+def _report_cycles(stages: Sequence[Ends], links: Links, report: Report) -> None:
+    """Report each circle of transforms once, at its first stage in the file."""
+    left = {s.id: set(links[s.id]) for s in stages}
+    by_id = {s.id: s for s in stages}
+    while left:
+        free = [s for s, feeders in left.items() if not feeders & left.keys()]
+        if not free:
+            free = _circle(left)
+            _report_circle([by_id[s] for s in free], report)
+        for stage_id in free:
+            del left[stage_id]
+
+
+def _circle(left: Mapping[str, set[str]]) -> list[str]:
+    """Follow feeders from the first stage until one comes again; return that circle."""
+    path: list[str] = []
+    current = next(iter(left))
+    while current not in path:
+        path.append(current)
+        current = next(s for s in left if s in left[current])
+    circle = path[path.index(current) :]
+    first = min(circle, key=list(left).index)
+    at = circle.index(first)
+    return circle[at:] + circle[:at]
+
+
+def _report_circle(circle: Sequence[Ends], report: Report) -> None:
+    first = circle[0]
+    place = first.at(first.inputs[0] if first.inputs else None)
+    if len(circle) == 1:
+        name = first.output.text if first.output else first.id
+        message = f"it reads its own output '{name}'. Let it read another source or transform."
+    else:
+        names = [f"'{s.output.text}'" if s.output else s.id for s in circle]
+        message = (
+            f"it waits for itself: {' reads '.join([*names, names[0]])}."
+            " Break the circle by letting one of them read a source."
+        )
+    report.error(place, f"{first.about}: {message}")

@@ -1,0 +1,176 @@
+"""A store in one SQLite file, for all processes of one machine.
+
+All work on the file is done by one thread, so the event loop never waits for a disk.  Processes
+that write at the same time take turns; each waits a bounded time for its turn.  A watch of this
+process hears of its own commits at once and looks for those of other processes every 50 ms.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from holdfast.errors import OutcomeUnknown, Unavailable, UserError
+from holdfast.store.bell import Bell, wait
+from holdfast.store.contract import Change, Delete, Guard, Item, Put, Store
+from holdfast.store.limits import check_commit, check_key, check_prefix, closed
+from holdfast.store.machine import Machine, this_machine
+from holdfast.store.order import by_revision
+from holdfast.store.sqlite_file import SqliteFile
+
+HISTORY_REVISIONS = 1_000
+TIMEOUT_S = 5.0
+POLL_S = 0.05
+GRACE_S = 1.0
+"""What a call that has got its turn may take on top: a disk is slow, seldom this slow."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class SqliteStore:
+    """A store in a file.  Made by `open`."""
+
+    def __init__(self, path: Path, timeout_s: float) -> None:
+        self._path = path
+        self._timeout_s = timeout_s
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="holdfast-store")
+        self._file: SqliteFile | None = None
+        self._bell = Bell()
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        history_revisions: int = HISTORY_REVISIONS,
+        machine: Machine | None = None,
+    ) -> "SqliteStore":
+        """Open a file, made if it is not there yet.
+
+        Raises `UserError` if the file is damaged, of another program or version, or not on a
+        local file system.
+        """
+        store = cls(path, timeout_s)
+
+        def opened() -> SqliteFile:
+            return SqliteFile(
+                path,
+                machine or this_machine(),
+                history_revisions=history_revisions,
+                patience_s=timeout_s,
+            )
+
+        try:
+            store._file = await asyncio.wrap_future(store._thread.submit(opened))
+        finally:
+            if store._file is None:
+                store._thread.shutdown(wait=False)
+        return store
+
+    async def get(self, key: str) -> Item | None:
+        """Return a key's current value, or None."""
+        check_key(key)
+        return await self._read(SqliteFile.get, key)
+
+    async def range(self, prefix: str) -> tuple[list[Item], int]:
+        """Return all keys that start with a prefix, sorted, and the revision they are as of."""
+        check_prefix(prefix)
+        return await self._read(SqliteFile.range, prefix)
+
+    async def commit(self, guards: Sequence[Guard], changes: Sequence[Put | Delete]) -> int | None:
+        """Apply all changes if all guards hold; return the revision, or None if one does not."""
+        check_commit(guards, changes)
+        return await self._write(SqliteFile.commit, guards, changes)
+
+    async def watch(self, prefix: str, after: int) -> AsyncGenerator[list[Change], None]:
+        """Yield changes below a prefix made after a revision, one list a revision."""
+        check_prefix(prefix)
+        while True:
+            ring = self._bell.next
+            for made in by_revision(await self._changes(prefix, after)):
+                yield made
+                after = made[0].revision
+            await wait(ring, POLL_S)
+
+    async def _changes(self, prefix: str, after: int) -> list[Change]:
+        try:
+            return await self._read(SqliteFile.changes, prefix, after)
+        except Unavailable:
+            if self._closed:
+                raise
+            # Somebody holds the file; the watch looks again.
+            return []
+
+    async def grant_lease(self, ttl_s: float) -> int:
+        """Return a new lease that lapses unless kept within `ttl_s`."""
+        return await self._write(SqliteFile.grant_lease, ttl_s)
+
+    async def keep_lease(self, lease: int) -> None:
+        """Start the lease's time anew."""
+        await self._write(SqliteFile.keep_lease, lease)
+
+    async def revoke_lease(self, lease: int) -> None:
+        """End a lease at once, with the keys that hang on it."""
+        await self._write(SqliteFile.revoke_lease, lease)
+
+    async def close(self) -> None:
+        """Let go of the file, after what was asked before."""
+        if not self._closed:
+            self._closed = True
+            self._bell.ring()
+            assert self._file is not None
+            await asyncio.wrap_future(self._thread.submit(self._file.close))
+            self._thread.shutdown(wait=False)
+
+    async def _read(
+        self, method: Callable[Concatenate[SqliteFile, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        try:
+            return await self._run(method, *args, **kwargs)
+        except OutcomeUnknown as error:
+            # A read drops lapsed leases on its way, which whoever comes next will do as well.
+            raise Unavailable(str(error), code=error.code) from error
+
+    async def _write(
+        self, method: Callable[Concatenate[SqliteFile, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        result = await self._run(method, *args, **kwargs)
+        self._bell.ring()
+        return result
+
+    async def _run(
+        self, method: Callable[Concatenate[SqliteFile, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """Run a method in the store's thread, in turn and with a bound."""
+        if self._closed:
+            raise closed(f"The store file {self._path}")
+        deadline = time.monotonic() + self._timeout_s
+
+        def work() -> R:
+            assert self._file is not None
+            # A call that waited for its turn has less time left to wait for other processes.
+            self._file.patience_s = deadline - time.monotonic()
+            return method(self._file, *args, **kwargs)
+
+        job = self._thread.submit(work)
+        try:
+            async with asyncio.timeout(self._timeout_s + GRACE_S):
+                return await asyncio.wrap_future(job)
+        except TimeoutError as error:
+            waited = f"The store file {self._path} did not answer in time: its disk is very slow."
+            if job.cancelled():
+                raise Unavailable(waited, code="store.slow") from error
+            raise OutcomeUnknown(waited, code="store.slow") from error
+
+
+async def open_url(url: str) -> Store:
+    """Open the file that a URL names: `sqlite:PATH`."""
+    path = url.removeprefix("sqlite:")
+    if not path:
+        raise UserError("The store sqlite: names no file. Write sqlite:PATH.", code="store.url")
+    return await SqliteStore.open(Path(path))

@@ -1,0 +1,222 @@
+"""The SQLite file of a store: blocking, one connection, used by one thread.
+
+Every write is one immediate transaction with `synchronous=FULL`: what was answered survives kill -9
+and a loss of power.  Revision, history and leases are in the file, so any number of processes of
+one machine may open it.  Lapsed leases are dropped by whoever comes first, before it does anything
+else, so nobody ever sees a key whose lease has lapsed.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from holdfast.errors import OutcomeUnknown
+from holdfast.store.contract import (
+    Change,
+    Compacted,
+    Delete,
+    Guard,
+    HistoryLost,
+    Item,
+    LeaseLost,
+    Put,
+)
+from holdfast.store.machine import Machine
+from holdfast.store.order import prefix_end
+from holdfast.store.sqlite_open import explained, open_file
+
+Row = tuple[Any, ...]
+
+BETWEEN = "key >= ?1 and (?2 is null or key < ?2)"
+
+
+class SqliteFile:
+    """The open file.  Every method is one transaction; `patience_s` bounds waiting for others."""
+
+    def __init__(
+        self, path: Path, machine: Machine, *, history_revisions: int, patience_s: float
+    ) -> None:
+        self.path = path
+        self.patience_s = patience_s
+        self._machine = machine
+        self._history_revisions = history_revisions
+        self._db = open_file(path, machine, patience_s)
+
+    def get(self, key: str) -> Item | None:
+        """Return a key's current value, or None."""
+        with explained(self.path):
+            self._settle()
+            row = self._one("select * from items where key = ?", key)
+        return Item(*row) if row else None
+
+    def range(self, prefix: str) -> tuple[list[Item], int]:
+        """Return all keys that start with a prefix, and the revision they are as of."""
+        select = f"select * from items where {BETWEEN} order by key"
+        with explained(self.path):
+            self._settle()
+            with self._snapshot():
+                rows = self._rows(select, prefix, prefix_end(prefix))
+                (revision,) = self._row("select revision from meta")
+        return [Item(*row) for row in rows], revision
+
+    def commit(self, guards: Sequence[Guard], changes: Sequence[Put | Delete]) -> int | None:
+        """Apply all changes if all guards hold; return the revision, or None if one does not."""
+        with explained(self.path), self._transaction():
+            if all(self._holds(guard) for guard in guards):
+                for change in changes:
+                    self._check_lease(change)
+                return self._apply(changes)
+        return None
+
+    def changes(self, prefix: str, after: int) -> list[Change]:
+        """Return what changed below a prefix after a revision."""
+        select = f"select * from history where {BETWEEN} and revision > ?3 order by revision, key"
+        with explained(self.path):
+            self._settle()
+            with self._snapshot():
+                revision, compacted = self._row("select revision, compacted from meta")
+                rows = self._rows(select, prefix, prefix_end(prefix), after)
+        if after < compacted:
+            raise Compacted(f"history up to {compacted} is gone; {after} was asked for")
+        if after > revision:
+            raise HistoryLost(f"revision {after} was asked for, {self.path} is at {revision}")
+        return [_change(*row) for row in rows]
+
+    def grant_lease(self, ttl_s: float) -> int:
+        """Return a new lease."""
+        insert = "insert into leases (ttl_s, deadline_s) values (?, ?) returning id"
+        with explained(self.path), self._transaction():
+            lease: int = self._row(insert, float(ttl_s), self._machine.seconds() + ttl_s)[0]
+        return lease
+
+    def keep_lease(self, lease: int) -> None:
+        """Start the lease's time anew."""
+        update = "update leases set deadline_s = ttl_s + ? where id = ? returning id"
+        with explained(self.path), self._transaction():
+            kept = self._one(update, self._machine.seconds(), lease)
+        if kept is None:
+            raise LeaseLost(f"lease {lease} has lapsed")
+
+    def revoke_lease(self, lease: int) -> None:
+        """End a lease, with the keys that hang on it."""
+        with explained(self.path), self._transaction():
+            self._rows("update leases set deadline_s = -1 where id = ?", lease)
+            self._drop_lapsed()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    def _holds(self, guard: Guard) -> bool:
+        row = self._one("select revision from items where key = ?", guard.key)
+        return (row[0] if row else 0) == guard.revision
+
+    def _check_lease(self, change: Put | Delete) -> None:
+        if isinstance(change, Delete) or change.lease is None:
+            return
+        if self._one("select 1 from leases where id = ?", change.lease) is None:
+            raise LeaseLost(f"lease {change.lease} of {change.key!a} is gone")
+
+    def _apply(self, changes: Sequence[Put | Delete]) -> int:
+        (present,) = self._row("select revision from meta")
+        revision: int = present + 1
+        done = [self._write(change, revision) for change in changes]
+        if not any(done):
+            return revision - 1
+        update = "update meta set revision = ?, compacted = max(compacted, ?) returning compacted"
+        (compacted,) = self._row(update, revision, revision - self._history_revisions)
+        self._rows("delete from history where revision <= ?", compacted)
+        return revision
+
+    def _write(self, change: Put | Delete, revision: int) -> bool:
+        """Write one change and its history; return whether it changed anything."""
+        if isinstance(change, Delete):
+            gone = self._one("delete from items where key = ? returning key", change.key)
+            row: Row | None = (*gone, None, None, None) if gone else None
+        else:
+            row = self._row(
+                "insert into items values (?1, ?2, ?3, ?3, ?4) on conflict (key) do update set"
+                " value = excluded.value, revision = excluded.revision, lease = excluded.lease"
+                " returning key, value, created, lease",
+                change.key, change.value, revision, change.lease,
+            )  # fmt: skip
+        if row:
+            self._rows("insert into history values (?, ?, ?, ?, ?)", revision, *row)
+        return row is not None
+
+    def _settle(self) -> None:
+        """Drop lapsed leases, if there are any, before a read."""
+        if self._lapsed():
+            with self._transaction():
+                pass
+
+    def _lapsed(self) -> list[int]:
+        now = self._machine.seconds()
+        return [
+            lease for (lease,) in self._rows("select id from leases where deadline_s <= ?", now)
+        ]
+
+    def _drop_lapsed(self) -> None:
+        keys: list[str] = []
+        for lease in self._lapsed():
+            keys += [key for (key,) in self._rows("select key from items where lease = ?", lease)]
+            self._rows("delete from leases where id = ?", lease)
+        self._apply([Delete(key) for key in keys])
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.set_busy_timeout(self._patience_ms())
+        self._db.execute("begin immediate")
+        try:
+            self._drop_lapsed()
+            yield
+        except BaseException:
+            self._roll_back()
+            raise
+        try:
+            self._db.execute("commit")
+        except apsw.Error as error:
+            # The log may hold it already, and then it counts after the next crash.
+            self._roll_back()
+            raise OutcomeUnknown(
+                f"The store file {self.path} did not confirm a write: {error}. Is the disk full?",
+                code="store.commit",
+            ) from error
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        self._db.execute("begin")
+        try:
+            yield
+        finally:
+            self._roll_back()
+
+    def _roll_back(self) -> None:
+        # SQLite has rolled back by itself after some errors.
+        if self._db.in_transaction:
+            self._db.execute("rollback")
+
+    def _rows(self, sql: str, *values: Any) -> list[Row]:
+        return self._db.execute(sql, values).fetchall()
+
+    def _one(self, sql: str, *values: Any) -> Row | None:
+        rows = self._rows(sql, *values)
+        return rows[0] if rows else None
+
+    def _row(self, sql: str, *values: Any) -> Row:
+        row = self._one(sql, *values)
+        assert row is not None, sql
+        return row
+
+    def _patience_ms(self) -> int:
+        return max(1, round(self.patience_s * 1_000))
+
+
+def _change(
+    revision: int, key: str, value: bytes | None, created: int, lease: int | None
+) -> Change:
+    item = None if value is None else Item(key, value, revision, created, lease)
+    return Change(key, item, revision)

@@ -1,0 +1,122 @@
+"""The messages between the leader and its workers.
+
+Every message carries the leader's term; a worker refuses lower ones than it has seen, and a leader
+drops answers to former terms.  Every message may be lost, repeated, late or out of order: each is
+safe to repeat, and what matters is said again until it is confirmed.
+"""
+
+from dataclasses import dataclass
+
+from holdfast.core.checkpoint import Kind
+from holdfast.core.gather import Acked
+from holdfast.model.tree import Plain
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TaskKey:
+    """Which task of which life of which job.  An attempt of it is named beside it."""
+
+    job: str
+    incarnation: str
+    pipeline: int
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One attempt on a worker: it runs, or it failed and the leader has not yet heard."""
+
+    key: TaskKey
+    attempt: int
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Everything a worker is and holds; sent on connecting and with every heartbeat.
+
+    `sequence` grows with each, so that a late one is not taken for the present.
+    """
+
+    worker: str
+    incarnation: str
+    sequence: int
+    term: int
+    slots: int
+    tags: tuple[tuple[str, str], ...]
+    held: tuple[Held, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeployTask:
+    """Run this attempt, unless it runs already.  Positions are None for a fresh start."""
+
+    term: int
+    key: TaskKey
+    attempt: int
+    spec: str
+    positions: tuple[tuple[str, Plain], ...] | None
+    through: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopTask:
+    """Give up this attempt and what it has staged; and forget a failure that was heard."""
+
+    term: int
+    key: TaskKey
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """End the present epoch under this number; everything up to `through` is visible."""
+
+    term: int
+    key: TaskKey
+    attempt: int
+    number: int
+    kind: Kind
+    through: int
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierAck:
+    """A task's answer to a barrier."""
+
+    term: int
+    key: TaskKey
+    acked: Acked
+
+
+@dataclass(frozen=True, slots=True)
+class EndReport:
+    """A task has read a source to its end; said again until it is confirmed."""
+
+    term: int
+    key: TaskKey
+    attempt: int
+    source: str
+    worker: str
+    incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndConfirmed:
+    """That report is durable."""
+
+    term: int
+    key: TaskKey
+    attempt: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """The leader's answer to a hello: it leads in this term and has heard."""
+
+    term: int
+
+
+ToWorker = DeployTask | StopTask | Barrier | EndConfirmed | Welcome
+ToLeader = Hello | BarrierAck | EndReport

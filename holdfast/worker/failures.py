@@ -1,0 +1,67 @@
+"""Turn what Spark raises into an error a person can act on.
+
+Spark wraps a bad value in layers of Java stack traces.  What a user needs is the innermost
+`[ERROR_CLASS] sentence SQLSTATE: code`, and the state's first digits say who has to act: 22 and 42
+are the job's data and text, everything else may pass.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
+from holdfast.model.job import Stage
+
+_SENTENCE = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] (.*?) SQLSTATE: (\w{5})", re.DOTALL)
+_CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled part of cancelled job group", "has been cancelled")
+_USERS_FAULT = ("22", "42", "P0")
+_RAISED = "USER_RAISED_EXCEPTION"
+_QUERY = re.compile(r"\s*== (SQL|DataFrame).*", re.DOTALL)
+_TOLERATE = re.compile(r" Use `try_\w+` .*?(?=$| If necessary)", re.DOTALL)
+_SETTING = re.compile(r" If necessary set \"?spark\.\S+ to \S+ to bypass this error\.?")
+
+
+@contextmanager
+def explained(stage: Stage) -> Iterator[None]:
+    """Run a plug-in's code; whatever Spark raises comes out as a HoldfastError about that stage."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise explain(error, stage) from error
+    except (ConnectionError, EOFError) as error:
+        raise Unavailable(
+            f"{stage.id}: Spark's Java process is gone ({error}). Its log says why.",
+            code="spark.gone",
+        ) from error
+
+
+def explain(error: Exception, stage: Stage) -> HoldfastError:
+    """Return the error to show for what Spark raised while `stage` ran."""
+    text = str(error)
+    if any(mark in text for mark in _CANCELLED):
+        return Cancelled(f"{stage.id} was cancelled.")
+    found = _SENTENCE.findall(text)
+    if not found:
+        return Unavailable(f"{stage.id} ({stage.place}): {_first_line(text)}", code="spark.failed")
+    # The innermost cause stands last; the outer ones only say that a job was aborted.
+    raised = [f for f in found if f[0] == _RAISED]
+    name, sentence, state = (raised or found)[-1]
+    message = f"{stage.id} ({stage.place}): {_plain(sentence)}"
+    if name == _RAISED or state[:2] in _USERS_FAULT:
+        return UserError(message, code=f"spark.{name.lower()}")
+    return Unavailable(message, code=f"spark.{name.lower()}")
+
+
+def _plain(sentence: str) -> str:
+    """Drop what only helps somebody who types Spark SQL by hand."""
+    for pattern in (_QUERY, _TOLERATE, _SETTING):
+        sentence = pattern.sub("", sentence)
+    return " ".join(sentence.split())
+
+
+def _first_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0][:500] if lines else "Spark failed and gave no reason"

@@ -1,0 +1,182 @@
+"""Run one task: plan a slice, read, transform, stage; over and over until its sources end.
+
+A task never commits.  It hands over committables and positions; whoever owns the pipeline decides
+when they count.  After a failure the task is thrown away and a new attempt starts at the last
+position that was kept.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from holdfast.connect.registry import Registry
+from holdfast.connect.sink import Committable, Sink, Staging
+from holdfast.connect.source import END, Budget, Nothing, Slice, Source
+from holdfast.connect.tables import Rows, Tables
+from holdfast.errors import Cancelled, HoldfastError
+from holdfast.model.job import Job, Role, Stage, Task
+from holdfast.model.table import Table
+from holdfast.model.tree import Plain
+from holdfast.plan.build import build_plugin, context_for
+from holdfast.worker.compose import Composed, Composer
+from holdfast.worker.failures import explained
+from holdfast.worker.meter import Measured, Totals, measure
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Running:
+    """What every task of a job shares."""
+
+    job: Job
+    job_id: str
+    registry: Registry
+    spark: "SparkSession"
+    totals: Totals
+    cancelled: Callable[[], bool]
+    allow_python: bool = False
+
+
+@dataclass
+class Staged:
+    """What a slice has staged for each sink, and where each source reads next if it is kept."""
+
+    positions: dict[str, Plain]
+    committables: dict[str, list[Committable]] = field(default_factory=dict)
+
+
+class TaskRun:
+    """One attempt of one task."""
+
+    def __init__(
+        self, running: Running, task: Task, attempt: int, positions: Mapping[str, Plain]
+    ) -> None:
+        job, registry = running.job, running.registry
+        self.running = running
+        self.task = task
+        self.attempt = attempt
+        self.positions = dict(positions)
+        self.number = 0
+        self.ended = False
+        self._composed: tuple[dict[str, Slice], Composed] | None = None
+        python = running.allow_python
+        self.stages = [job.stage(s) for s in task.stages]
+        self.composer = Composer(job, task, registry, running.job_id, python)
+        self.sources: dict[str, Source[object]] = {}
+        self.sinks: dict[str, Sink[object]] = {}
+        for stage in self.stages:
+            if stage.role is Role.TRANSFORM:
+                continue
+            plugin = build_plugin(stage, registry, context_for(job, stage, running.job_id, python))
+            if isinstance(plugin, Source):
+                self.sources[stage.id] = plugin
+            elif isinstance(plugin, Sink):
+                self.sinks[stage.id] = plugin
+
+    @property
+    def group(self) -> str:
+        """The Spark job group of this attempt: what a cancel names."""
+        return f"{self.running.job_id}/{self.task.id}/{self.attempt}"
+
+    def plan(self, budget: Budget) -> dict[str, Slice]:
+        """Return the next slice of each source that has one; none left for ever sets `ended`."""
+        answers: dict[str, Slice | Nothing] = {
+            stage: source.plan(self.positions.get(stage), budget)
+            for stage, source in self.sources.items()
+        }
+        self.ended = all(answer is END for answer in answers.values())
+        return {stage: a for stage, a in answers.items() if isinstance(a, Slice)}
+
+    def run(self, slices: Mapping[str, Slice]) -> Staged:
+        """Read the slices and stage them for every sink."""
+        composed = self.compose(slices)
+        staged = Staged({**self.positions, **{stage: s.after for stage, s in slices.items()}})
+        read: Counter[str] = Counter()
+        try:
+            for sink, rows in ((s, r) for s, tables in composed.sinks.items() for r in tables):
+                if self.running.cancelled():
+                    raise Cancelled(f"Task {self.task.id} was cancelled.")
+                read[sink] += self._write(sink, rows, staged)
+        except HoldfastError:
+            self.abort(staged)
+            raise
+        finally:
+            composed.release()
+            self._composed = None
+        # Every sink reads the same rows; what passed through the hungriest one was read.
+        self.running.totals.add_read(max(read.values(), default=0) or _rows(staged))
+        self.positions = staged.positions
+        return staged
+
+    def expected(self, budget: Budget) -> Mapping[str, tuple[Table, ...]]:
+        """Return every stage's tables, as far as can be told before the first row moves."""
+        slices = self.plan(budget)
+        if slices:
+            return self.compose(slices).tables
+        declared = {stage: source.tables() for stage, source in self.sources.items()}
+        empty = {
+            stage: Tables(Rows.of(t, self.running.spark.createDataFrame([], t.ddl)) for t in tables)
+            for stage, tables in declared.items()
+            if tables and all(t.columns for t in tables)
+        }
+        return self.composer.compose(empty).tables if len(empty) == len(self.sources) else {}
+
+    def compose(self, slices: Mapping[str, Slice]) -> Composed:
+        """Read the slices lazily and put the stages on top; Spark checks the plan, nothing runs.
+
+        The last answer is remembered: the first slice is composed to prepare the sinks, then run.
+        """
+        if self._composed and self._composed[0] == slices:
+            return self._composed[1]
+        read: dict[str, Tables] = {}
+        self.running.spark.sparkContext.setJobGroup(self.group, f"{self.task.id} reads", True)
+        for stage_id, piece in slices.items():
+            with explained(self._stage(stage_id)):
+                read[stage_id] = self.sources[stage_id].read(self.running.spark, piece.content)
+        self._composed = (dict(slices), self.composer.compose(read))
+        return self._composed[1]
+
+    def abort(self, staged: Staged) -> None:
+        """Remove what was staged and will not be committed."""
+        for sink, committables in staged.committables.items():
+            self.sinks[sink].abort(committables)
+
+    def _write(self, sink: str, rows: Rows, staged: Staged) -> int:
+        """Stage one table for one sink; return how many rows its Spark jobs read.
+
+        One table at a time, so that Spark's counters speak of that table.
+        """
+        spark, totals = self.running.spark, self.running.totals
+        staging = Staging(self.running.job_id, self.task.id, self.attempt, self.number)
+        self.number += 1
+        group = f"{self.group}/{staging.number}"
+        spark.sparkContext.setJobGroup(group, f"{self.running.job.name} {sink}", True)
+        totals.watch(group)
+        try:
+            with explained(self._stage(sink)):
+                made = list(self.sinks[sink].write(Tables([rows]), staging))
+            measured = measure(spark, group)
+        finally:
+            totals.unwatch(group)
+        made = [_counted(c, measured) for c in made]
+        for committable in made:
+            totals.add_written(committable.table, committable.rows, committable.bytes)
+        staged.committables.setdefault(sink, []).extend(made)
+        return measured.rows_in
+
+    def _stage(self, stage_id: str) -> Stage:
+        return self.running.job.stage(stage_id)
+
+
+def _counted(committable: Committable, measured: Measured) -> Committable:
+    """Fill in the rows a sink could not know, from Spark's count."""
+    return committable if committable.rows >= 0 else replace(committable, rows=measured.rows_out)
+
+
+def _rows(staged: Staged) -> int:
+    """Rows staged, counted once though several sinks may have written them."""
+    sums = [sum(c.rows for c in made) for made in staged.committables.values()]
+    return max(sums, default=0)

@@ -1,0 +1,1 @@
+"""SeaTunnel's own job files, run as its tests run them."""

@@ -1,0 +1,159 @@
+"""Run a suite of SeaTunnel job files and compare how each ends with what its own test expects.
+
+    python -m tests.compat.run DIRECTORY [part of a file name]
+
+One Spark session serves all of them.  A batch job must end with the exit code expected; a
+streaming one must move rows, then cancel cleanly.
+"""
+
+import contextlib
+import io
+import shutil
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from holdfast.cli.load import checked, read_tree
+from holdfast.connect.registry import Registry
+from holdfast.connect.report import Report
+from holdfast.errors import HoldfastError, JobFileError
+from holdfast.model.job import Job, Mode
+from holdfast.worker import driver
+from holdfast.worker.embedded import EmbeddedRun, Outcome, Status, admit
+from holdfast.worker.meter import Totals
+from holdfast.worker.task import Running
+from tests.compat.suite import Case, deferred, load_cases, set_up
+
+BATCH_S_MAX = 120.0
+STREAM_S_MAX = 20.0
+CANCEL_S_MAX = 20.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a job file ended: its exit code, a reason if it failed, and what it took."""
+
+    code: int
+    reason: str
+    seconds: float
+    note: str = ""
+
+
+def main() -> int:
+    """Run the suite named on the command line; 0 if every file ends as expected."""
+    suite = Path(sys.argv[1] if len(sys.argv) > 1 else "../shared/compat").resolve()
+    only = sys.argv[2] if len(sys.argv) > 2 else ""
+    if not (suite / "expect.json").is_file():
+        print(f"compat: {suite} has no expect.json; give a directory with jobs/ and expect.json.")
+        return 2
+    cases = [c for c in load_cases(suite) if only in str(c.path)]
+    scratch = Path(tempfile.mkdtemp(prefix="holdfast-compat-"))
+    data = scratch / "seatunnel"
+    shutil.copytree(suite / "seatunnel", data)
+    cases.sort(key=lambda c: deferred(c, data))
+    starting = driver.begin({}, None, scratch / "spark.log")
+    try:
+        session, registry = starting.session(), Registry.load()
+        ended = [(c, run_case(c, session, registry, scratch, data)) for c in cases]
+    finally:
+        driver.stop(starting)
+        shutil.rmtree(scratch, ignore_errors=True)
+    return show(ended)
+
+
+def run_case(
+    case: Case, spark: SparkSession, registry: Registry, scratch: Path, data: Path
+) -> Ended:
+    """Run one job file as a user would, and say how it ended."""
+    started = time.monotonic()
+    copy = set_up(case, scratch, data)
+    note = ""
+    try:
+        try:
+            job = load(copy, case, registry, Report())
+        except JobFileError as error:
+            if not all("unknown option" in m.message for m in error.mistakes):
+                raise
+            note = f"--lenient: {len(error.mistakes)} unknown option(s) ignored"
+            job = load(copy, case, registry, Report(lenient=True))
+        admit(job, case.slots, dict(job.tag_filter) if case.tagged else {})
+        outcome = run(job, case, spark, registry)
+        code = {Status.FINISHED: 0, Status.CANCELED: 0}.get(outcome.status, 1)
+        reason = str(outcome.error) if code else ""
+        if outcome.status is Status.CANCELED and not case.streaming:
+            code, reason = 1, "still running when its time was up"
+    except HoldfastError as error:
+        code, reason = 1, str(error)
+    seconds = time.monotonic() - started
+    ended = Ended(code, reason.splitlines()[0] if reason else "", seconds, note)
+    print(
+        f"{'ok  ' if as_expected(case, ended) else 'MISS'} {seconds:5.1f} s  {case.name}",
+        flush=True,
+    )
+    return ended
+
+
+def load(copy: Path, case: Case, registry: Registry, report: Report) -> Job:
+    """Parse and check a job file."""
+    tree = read_tree(copy, case.variables, report)
+    return checked(tree, copy, registry, report)
+
+
+def run(job: Job, case: Case, spark: SparkSession, registry: Registry) -> Outcome:
+    """Run a job until it ends; a streaming one until rows have moved, then cancel it."""
+    number = str(time.time_ns())[:18]
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        embedded = EmbeddedRun(
+            lambda stop: Running(job, number, registry, spark, Totals(), stop.is_set),
+            lambda message: None,
+        )
+        embedded.start()
+        streams = case.streaming or job.mode is Mode.STREAMING
+        deadline = time.monotonic() + (STREAM_S_MAX if streams else BATCH_S_MAX)
+        while not embedded.wait(0.05) and time.monotonic() < deadline:
+            if case.streaming and embedded.running.totals.written:
+                break
+        if embedded.wait(0):
+            return embedded.outcome()
+        moved = sum(embedded.running.totals.written.values())
+        embedded.cancel()
+        assert embedded.wait(CANCEL_S_MAX), f"{case.name} does not cancel"
+    if case.streaming and not moved:
+        raise HoldfastError(f"no row moved within {STREAM_S_MAX:.0f} s")
+    return embedded.outcome()
+
+
+def as_expected(case: Case, ended: Ended) -> bool:
+    """Compare an exit code with `==0`, `!=0` or `==1`."""
+    wanted = int(case.exit[2:])
+    return (ended.code == wanted) == case.exit.startswith("==")
+
+
+def show(ended: list[tuple[Case, Ended]]) -> int:
+    """Print the table by group and the misses with their reasons."""
+    groups: dict[str, list[bool]] = defaultdict(list)
+    for case, end in ended:
+        groups[case.group].append(as_expected(case, end))
+    print(f"\n{'group':<42}{'as expected':>12}")
+    for group, good in sorted(groups.items()):
+        print(f"{group:<42}{sum(good):>6} of {len(good):>2}")
+    for case, end in ended:
+        if not as_expected(case, end):
+            print(f"miss: {case.path.name}: exit {end.code}, expected {case.exit}. {end.reason}")
+    for case, end in ended:
+        if end.note:
+            print(f"note: {case.path.name}: {end.note}")
+    good = sum(as_expected(c, e) for c, e in ended)
+    print(f"{sum(e.seconds for _, e in ended):.0f} s in all")
+    print(f"{good} of {len(ended)} as expected")
+    return 0 if good == len(ended) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Real processes: what a user types, and what comes of it."""

@@ -1,0 +1,118 @@
+"""The house rules, as a test: who may import whom, and how large things may grow."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "holdfast"
+FILES = sorted(PACKAGE.rglob("*.py"))
+CHECKED = [
+    *FILES,
+    *sorted((ROOT / "tests").rglob("*.py")),
+    *sorted((ROOT / "benchmarks").rglob("*.py")),
+]
+
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 60
+
+# Room -> the rooms of Holdfast it may import.  Nobody imports connectors.
+MAY_IMPORT = {
+    "errors": set(),
+    "model": {"errors"},
+    "connect": {"model", "errors"},
+    "plan": {"connect", "model", "errors"},
+    "connectors": {"connect", "model", "errors", "connectors"},
+    "worker": {"plan", "connect", "model", "errors"},
+    "cli": {"worker", "plan", "connect", "model", "errors"},
+    "__init__": {"connect", "model", "errors"},
+    "__main__": {"cli"},
+}
+
+# Decisions are pure: time, ids and randomness arrive as arguments.
+PURE = {"model", "plan", "core"}
+IMPURE = {
+    "asyncio", "time", "datetime", "random", "os", "socket", "threading", "uuid", "logging",
+    "subprocess",
+}  # fmt: skip
+
+LAZY_ONLY = {"pyspark", "py4j"}
+"""Imported inside methods, so that a master can check options without Spark."""
+
+
+def room(path: Path) -> str:
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imports(tree: ast.AST) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+def module_level_imports(tree: ast.Module) -> set[str]:
+    return imports(
+        ast.Module(
+            [n for n in tree.body if not isinstance(n, (ast.If, ast.ClassDef, ast.FunctionDef))], []
+        )
+    )
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_follow_the_table(path: Path) -> None:
+    here = room(path)
+    ours = {
+        name.split(".")[1] if "." in name else "__init__"
+        for name in imports(parsed(path))
+        if name.split(".")[0] == "holdfast"
+    }
+    assert ours - {here} <= MAY_IMPORT[here], (
+        f"{here} may not import {ours - MAY_IMPORT[here] - {here}}"
+    )
+
+
+@pytest.mark.parametrize(
+    "path", [f for f in FILES if room(f) in PURE], ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_decisions_are_pure(path: Path) -> None:
+    assert not {name.split(".")[0] for name in imports(parsed(path))} & IMPURE
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_spark_is_imported_late(path: Path) -> None:
+    if path.name == "spark_daemon.py":
+        pytest.skip("runs inside Spark's Python workers, whose parent it is")
+    assert not {name.split(".")[0] for name in module_level_imports(parsed(path))} & LAZY_ONLY
+
+
+@pytest.mark.parametrize("path", CHECKED, ids=lambda p: str(p.relative_to(ROOT)))
+def test_sizes(path: Path) -> None:
+    text = path.read_text()
+    assert text.count("\n") <= FILE_LINES_MAX
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert length <= FUNCTION_LINES_MAX, f"{node.name} has {length} lines"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_modules_say_what_they_are_for(path: Path) -> None:
+    assert ast.get_docstring(parsed(path)), "a module starts with what it is for"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_functions_import_nothing_but_spark(path: Path) -> None:
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            late = {name.split(".")[0] for name in imports(node)}
+            assert late <= LAZY_ONLY, f"{node.name} imports {late - LAZY_ONLY}"

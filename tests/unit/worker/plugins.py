@@ -1,0 +1,107 @@
+"""Plug-ins that fail on order, for tests of the runner."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from holdfast import (
+    END,
+    IDLE,
+    Budget,
+    Committable,
+    Identifier,
+    Rows,
+    Sink,
+    Slice,
+    Source,
+    Staging,
+    Table,
+    Tables,
+    Unavailable,
+    UserError,
+    options,
+)
+from holdfast.connect.source import Nothing
+from holdfast.model.tree import Plain
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@options
+class CountOptions:
+    slices: int = 3  #: How many slices of ten rows.
+    table: str = "count"  #: The table's path.
+    column: str = "id"  #: The column's name.
+    streaming: bool = False  #: Idle at the end instead of ending.
+
+
+class Count(Source[CountOptions]):
+    """Ten rows a slice: 0-9, 10-19 and so on."""
+
+    name = "Count"
+
+    def plan(self, position: Plain, budget: Budget) -> Slice | Nothing:
+        done = position if isinstance(position, int) else 0
+        if done >= self.options.slices:
+            return IDLE if self.options.streaming else END
+        return Slice(done, done + 1)
+
+    def read(self, spark: "SparkSession", content: Plain) -> Tables:
+        assert isinstance(content, int)
+        frame = spark.range(content * 10, content * 10 + 10)
+        return Tables([Rows.of(self.options.table, frame.toDF(self.options.column))])
+
+
+@options
+class CellarOptions:
+    fail_on: list[int] = []  #: Numbers of the writes that fail.
+    refuse: bool = False  #: Refuse the end of the input.
+    break_on_commit: bool = False  #: Fail the first commit.
+
+
+class Cellar(Sink[CellarOptions]):
+    """Keeps what it gets in memory, for a test to look at."""
+
+    name = "Cellar"
+    staged: ClassVar[dict[str, list[int]]] = {}
+    visible: ClassVar[list[int]] = []
+    commits: ClassVar[list[Identifier]] = []
+    prepared: ClassVar[list[str]] = []
+    writes: ClassVar[list[str]] = []
+    broken: ClassVar[bool] = False
+
+    @classmethod
+    def empty(cls) -> None:
+        for kept in (cls.staged, cls.visible, cls.commits, cls.prepared, cls.writes):
+            kept.clear()
+        cls.broken = False
+
+    def prepare(self, tables: Sequence[Table]) -> None:
+        Cellar.prepared.append(",".join(f"{t.path}({','.join(t.names)})" for t in tables))
+
+    def write(self, tables: Tables, staging: Staging) -> list[Committable]:
+        Cellar.writes.append(staging.name)
+        if len(Cellar.writes) in self.options.fail_on:
+            raise Unavailable("The cellar door sticks.")
+        made = []
+        for rows in tables:
+            values = [row[0] for row in rows.frame.collect()]
+            Cellar.staged[staging.name] = values
+            made.append(Committable(1, str(rows.table.path), len(values), 0, staging.name))
+        return made
+
+    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+        if self.options.break_on_commit and not Cellar.broken:
+            Cellar.broken = True
+            raise RuntimeError("the stairs gave way")
+        Cellar.commits.append(identifier)
+        for c in committables:
+            Cellar.visible += Cellar.staged.pop(str(c.content))
+
+    def abort(self, committables: Sequence[Committable]) -> None:
+        for c in committables:
+            Cellar.staged.pop(str(c.content), None)
+
+    def finish(self, rows: dict[str, int]) -> None:
+        if self.options.refuse:
+            raise UserError(f"Refused: {dict(rows)}.")

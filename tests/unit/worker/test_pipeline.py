@@ -1,0 +1,155 @@
+"""The embedded runner: slices, commits, retries, and what is left when something fails."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from holdfast.connect.registry import Registry
+from holdfast.connect.report import Report
+from holdfast.errors import UserError
+from holdfast.plan.check import check_job
+from holdfast.plan.load import parse_job
+from holdfast.worker.embedded import EmbeddedRun, Status, admit
+from holdfast.worker.meter import Totals
+from holdfast.worker.task import Running
+from tests.unit.worker import plugins
+from tests.unit.worker.plugins import Cellar
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(autouse=True)
+def cellar() -> Iterator[None]:
+    Cellar.empty()
+    yield
+    Cellar.empty()
+
+
+def started(text: str, spark: SparkSession) -> tuple[EmbeddedRun, list[str]]:
+    registry, report, said = Registry.load(), Report(), []  # type: ignore[var-annotated]
+    registry.add(plugins)
+    tree = parse_job(text, "job.conf", {}, None, report)
+    job = check_job(tree, "job.conf", registry, report) if tree else None
+    report.raise_if_any()
+    assert job
+    run = EmbeddedRun(
+        lambda stop: Running(job, "7", registry, spark, Totals(), stop.is_set), said.append
+    )
+    run.start()
+    return run, said
+
+
+def ended(text: str, spark: SparkSession) -> tuple[EmbeddedRun, list[str]]:
+    run, said = started(text, spark)
+    assert run.wait(60)
+    return run, said
+
+
+def test_a_batch_job_commits_once_at_its_end(spark: SparkSession) -> None:
+    run, _ = ended("source { Count {} }\nsink { Cellar {} }", spark)
+    assert run.outcome().status is Status.FINISHED
+    assert sorted(Cellar.visible) == list(range(30))
+    assert [i.number for i in Cellar.commits] == [1]
+    assert Cellar.prepared == ["count(id)"]
+    assert run.running.totals.read == run.running.totals.committed == 30
+
+
+def test_a_failed_slice_is_run_again_from_the_last_commit(spark: SparkSession) -> None:
+    env = "env { checkpoint.interval = 10, job.retry.interval.seconds = 0 }\n"
+    run, said = ended(env + "source { Count {} }\nsink { Cellar { fail_on = [2] } }", spark)
+    assert run.outcome().status is Status.FINISHED
+    assert sorted(Cellar.visible) == list(range(30))
+    assert len(set(Cellar.writes)) == len(Cellar.writes), "no two tries share a staging name"
+    assert Cellar.prepared == ["count(id)"], "save modes run once, not on a retry"
+    assert said == ["The cellar door sticks. Retry 1 of 3 in 0 s, from checkpoint 1."]
+    assert not Cellar.staged
+
+
+def test_a_commit_that_fails_is_tried_again(spark: SparkSession) -> None:
+    env = "env { job.retry.interval.seconds = 0 }\n"
+    run, said = ended(
+        env + "source { Count {} }\nsink { Cellar { break_on_commit = true } }", spark
+    )
+    assert run.outcome().status is Status.FINISHED
+    assert sorted(Cellar.visible) == list(range(30))
+    assert "RuntimeError: the stairs gave way" in said[0]
+
+
+def test_retries_are_bounded_and_nothing_staged_stays(spark: SparkSession) -> None:
+    env = "env { job.retry.times = 1, job.retry.interval.seconds = 0 }\n"
+    run, _ = ended(env + "source { Count {} }\nsink { Cellar { fail_on = [2, 4] } }", spark)
+    outcome = run.outcome()
+    assert outcome.status is Status.FAILED
+    assert str(outcome.error) == "The cellar door sticks."
+    assert (Cellar.visible, Cellar.staged) == ([], {})
+
+
+def test_a_sink_can_refuse_the_end_before_anything_shows(spark: SparkSession) -> None:
+    run, _ = ended("source { Count {} }\nsink { Cellar { refuse = true } }", spark)
+    assert str(run.outcome().error) == "Refused: {'count': 30}."
+    assert (Cellar.visible, Cellar.staged) == ([], {})
+
+
+def test_two_sources_into_one_sink_are_two_tasks_and_one_commit(spark: SparkSession) -> None:
+    job = """source {
+      Count { plugin_output = a, slices = 1 }
+      Count { plugin_output = b, slices = 2 }
+    }
+    sink { Cellar { plugin_input = [a, b] } }"""
+    run, _ = ended(job, spark)
+    assert run.outcome().status is Status.FINISHED
+    assert [t.id for p in run.running.job.pipelines for t in p.tasks] == ["p1-t1", "p1-t2"]
+    assert sorted(Cellar.visible) == sorted([*range(10), *range(20)])
+    assert len(Cellar.commits) == 1
+
+
+def test_a_streaming_job_runs_until_it_is_cancelled(spark: SparkSession) -> None:
+    job = """env { job.mode = STREAMING, checkpoint.interval = 20 }
+    source { Count { streaming = true } }
+    sink { Cellar {} }"""
+    run, _ = started(job, spark)
+    deadline = time.monotonic() + 30
+    while len(Cellar.visible) < 30 and time.monotonic() < deadline:
+        assert not run.wait(0.05)
+    run.cancel()
+    assert run.wait(10)
+    assert run.outcome().status is Status.CANCELED
+    assert sorted(Cellar.visible) == list(range(30))
+
+
+def test_inputs_that_do_not_look_alike_are_refused_by_name(spark: SparkSession) -> None:
+    job = """source { Count { plugin_output = a } }
+    transform {
+      FieldMapper { plugin_input = a, plugin_output = b, field_mapper { id = other } }
+      Copy { plugin_input = [a, b], plugin_output = c, fields { twice = id } }
+    }
+    sink { Cellar { plugin_input = c } }"""
+    run, _ = ended(job, spark)
+    assert "id: bigint against absent; other: absent against bigint" in str(run.outcome().error)
+
+
+def test_one_failed_pipeline_ends_the_job(spark: SparkSession) -> None:
+    job = """env { job.mode = STREAMING, job.retry.times = 0 }
+    source { Count { plugin_output = a, streaming = true }  Count { plugin_output = b } }
+    sink { Console { plugin_input = a }  Cellar { plugin_input = b, fail_on = [1] } }"""
+    run, _ = ended(job, spark)
+    assert run.outcome().status is Status.FAILED
+
+
+def test_a_job_that_needs_more_slots_or_other_tags_is_refused(spark: SparkSession) -> None:
+    text = """env { tag_filter { zone = north }, parallelism = 3 }
+    source { Count {} }
+    sink { Cellar {} }"""
+    registry, report = Registry.load(), Report()
+    registry.add(plugins)
+    tree = parse_job(text, "job.conf", {}, None, report)
+    assert tree
+    job = check_job(tree, "job.conf", registry, report)
+    assert job
+    with pytest.raises(UserError, match="tag zone=north; this one carries none"):
+        admit(job, None, {})
+    with pytest.raises(UserError, match="needs 3 slots, there are 2"):
+        admit(job, 2, {"zone": "north"})
+    admit(job, 3, {"zone": "north"})
