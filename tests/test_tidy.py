@@ -23,6 +23,8 @@ MAY_IMPORT = {
     "model": {"errors"},
     "connect": {"model", "errors"},
     "plan": {"connect", "model", "errors"},
+    "store": {"model", "errors"},
+    "testing": {"store", "connect", "model", "errors"},
     "connectors": {"connect", "model", "errors", "connectors"},
     "worker": {"plan", "connect", "model", "errors"},
     "cli": {"worker", "plan", "connect", "model", "errors"},

@@ -55,7 +55,9 @@ def _facts(table: Table) -> dict[str, str]:
 
 def _walk(value: object, facts: dict[str, str]) -> object:
     if isinstance(value, str):
-        return _PATTERN.sub(lambda m: facts[m[1]] or m[2] or "", value)
+        # An untouched value is returned as it is: a StrEnum must not become plain text.
+        found = _PATTERN.search(value)
+        return _PATTERN.sub(lambda m: facts[m[1]] or m[2] or "", value) if found else value
     if isinstance(value, list):
         return [part for item in value for part in _spread(item, facts)]
     if isinstance(value, dict):

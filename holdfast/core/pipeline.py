@@ -181,7 +181,10 @@ def step(old: Pipeline, event: object) -> Pipeline:
         case SavepointAsked(request) if old.status is ACTIVE and not old.savepoint:
             new = replace(old, savepoint=Savepoint(request))
         case SavepointDropped():
-            new = replace(old, savepoint=None)
+            pending = old.checkpoints.pending
+            saving = pending is not None and pending.kind is Kind.SAVEPOINT
+            new = _fail_pending(old, "the savepoint was given up") if saving else old
+            new = replace(new, savepoint=None)
         case BlobDropped(number):
             kept = tuple(c for c in old.checkpoints.kept if c.number != number)
             new = replace(old, checkpoints=replace(old.checkpoints, kept=kept))

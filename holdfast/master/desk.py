@@ -26,11 +26,18 @@ class Desk:
         self.term = term
         self.settings = ports.settings
         self.abandoned = asyncio.Event()
+        self.error: BaseException | None = None
         self._standing = standing
 
     def abandon(self) -> None:
         """Note that this term is over for us; the master steps down and closes every keeper."""
         self.abandoned.set()
+
+    def watch(self, task: "asyncio.Task[None]") -> None:
+        """Look at how a task of this term ended: a bug in it ends the process, never in silence."""
+        if not task.cancelled() and task.exception():
+            self.error = self.error or task.exception()
+            self.abandon()
 
     def check(self) -> None:
         """Raise `Fenced` unless this master may act in this term right now."""
@@ -40,26 +47,30 @@ class Desk:
         if election.term != self.term or not election.may_act(self.ports.clock.now()):
             raise Fenced("This master no longer leads, or has not confirmed its lease lately.")
 
-    async def save(self, key: str, value: bytes, revision: int) -> int:
+    async def save(self, key: str, value: bytes, revision: int, label: str) -> int:
         """Replace a record last changed at `revision`; return its new revision.
 
         Raises `Fenced` if this term is over or another write came first.
         """
-        return await self.write([Guard(key, revision)], [Put(key, value)], key)
+        return await self.write([Guard(key, revision)], [Put(key, value)], key, label)
 
     async def confirm(self, key: str, revision: int) -> None:
         """Prove that a record still stands as we know it, under our term, at this moment."""
-        await self.write([Guard(key, revision)], [], key)
+        await self.write([Guard(key, revision)], [], key, "confirm")
 
     async def write(
-        self, guards: Sequence[Guard], changes: Sequence[Put | Delete], key: str
+        self, guards: Sequence[Guard], changes: Sequence[Put | Delete], key: str, label: str
     ) -> int:
         """Commit changes under our term.  `key` is read back if the outcome is unknown."""
         guarded = [Guard(LEADER, self.term), *guards]
+
+        async def commit() -> int | None:
+            return await self.store.commit(guarded, changes)
+
         while True:
             self.check()
             try:
-                revision = await self.store.commit(guarded, changes)
+                revision = await self.ports.durable(label, commit)
             except OutcomeUnknown:
                 settled = await self._read_back(guarded, changes, key)
                 if settled is not None:

@@ -1,6 +1,8 @@
 """Keep one job: watch its pipelines, pass on what its user wants, and clean up when it is over."""
 
 from collections.abc import Callable
+from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 from holdfast.core.job import (
@@ -57,6 +59,22 @@ class JobKeeper(Keeper[Job]):
     def saved(self) -> None:
         self.changed()
 
+    async def handle(self, event: object) -> None:
+        """Decide about the job while no pipeline of it changes.
+
+        The step to a terminal status must see how the pipelines stand, and be the last thing that
+        is written of them: a pipeline's write on its way must land before, or never.
+        """
+        async with AsyncExitStack() as still:
+            for number in sorted(self.pipelines):
+                await still.enter_async_context(self.pipelines[number].turn)
+            if isinstance(event, PipelinesSeen):
+                event = PipelinesSeen(self._pipelines())
+            await super().handle(event)
+            if self.terminal:
+                for pipeline in self.pipelines.values():
+                    pipeline.close()
+
     def close(self) -> None:
         super().close()
         for pipeline in self.pipelines.values():
@@ -92,14 +110,20 @@ class JobKeeper(Keeper[Job]):
         while True:
             self.desk.check()
             try:
-                await ports.tables.sweep(job.id, job.incarnation)
-                for name in await ports.blobs.names(blob.prefix(job.id, job.incarnation)):
-                    if name not in kept:
-                        await ports.blobs.drop(name)
+                await ports.durable(
+                    "table.sweep", lambda: ports.tables.sweep(job.id, job.incarnation)
+                )
+                await self._drop_blobs(kept)
                 break
             except (Unavailable, OutcomeUnknown):
                 await ports.clock.sleep(self.desk.settings.retry_s)
         await self._bury()
+
+    async def _drop_blobs(self, kept: set[str]) -> None:
+        ports, job = self.desk.ports, self.state
+        for name in await ports.blobs.names(blob.prefix(job.id, job.incarnation)):
+            if name not in kept:
+                await ports.durable("blob.drop", partial(ports.blobs.drop, name))
 
     async def _bury(self) -> None:
         """Delete the records of this incarnation and leave a line of history, in one step."""
@@ -110,6 +134,6 @@ class JobKeeper(Keeper[Job]):
         changes: list[Put | Delete] = [Delete(p.key) for p in parts]  # type: ignore[attr-defined]
         history = history_key(self.state.id, self.state.incarnation)
         changes.append(Put(history, encode(self.state)))
-        await self.desk.write(guards, changes, self.key)
+        await self.desk.write(guards, changes, self.key, "job.bury")
         self.gone = True
         self.changed()

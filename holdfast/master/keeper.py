@@ -28,7 +28,7 @@ class Keeper(Generic[S]):
         self.state = state
         self.revision = revision
         self.closed = False
-        self._turn = asyncio.Lock()
+        self.turn = asyncio.Lock()
         self._doing: dict[object, asyncio.Task[None]] = {}
         self._beside: set[asyncio.Task[None]] = set()
 
@@ -49,13 +49,14 @@ class Keeper(Generic[S]):
 
     async def handle(self, event: object) -> None:
         """Take in an event: decide, save, then start what is owed."""
-        async with self._turn:
+        async with self.turn:
             if self.closed:
                 return
             new = self.decide(event)
             if new != self.state:
                 # Raises Fenced if a later term has written; then nothing below may run.
-                self.revision = await self.desk.save(self.key, encode(new), self.revision)
+                label = f"{type(new).__name__.lower()}.{type(event).__name__}"
+                self.revision = await self.desk.save(self.key, encode(new), self.revision, label)
                 self.state = new
                 self.saved()
         self.resume()
@@ -71,7 +72,9 @@ class Keeper(Generic[S]):
                 task.cancel()
         for effect in due:
             if effect not in self._doing:
-                self._doing[effect] = asyncio.ensure_future(self._guarded(effect))
+                task = asyncio.ensure_future(self._guarded(effect))
+                task.add_done_callback(self.desk.watch)
+                self._doing[effect] = task
 
     def close(self) -> None:
         """Stop for good: the term is over, or the record is gone."""
@@ -85,6 +88,7 @@ class Keeper(Generic[S]):
         """Run something of this keeper's beside its effects, such as its timer."""
         task = asyncio.ensure_future(self._until_fenced(work))
         self._beside.add(task)
+        task.add_done_callback(self.desk.watch)
         task.add_done_callback(self._beside.discard)
 
     async def _guarded(self, effect: object) -> None:

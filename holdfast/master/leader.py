@@ -21,7 +21,7 @@ from holdfast.core.task import (
     TaskStatus,
     WorkerLost,
 )
-from holdfast.errors import Fenced, UserError
+from holdfast.errors import Fenced, Unavailable, UserError
 from holdfast.master.crew import Crew, missing
 from holdfast.master.desk import Desk
 from holdfast.master.job_keeper import JobKeeper
@@ -49,6 +49,7 @@ class Leader:
         self.jobs: dict[str, JobKeeper] = {}
         self.crew = Crew(desk.ports.clock.now())
         self.waits: dict[TaskKey, str] = {}
+        self.loaded = False
         self._changed = asyncio.Event()
         self._beside: list[asyncio.Task[None]] = []
 
@@ -60,10 +61,14 @@ class Leader:
             self._keep_job(decode(Job, item.value), item.revision, item.created)
         for item in pipelines:
             self._keep_pipeline(decode(Pipeline, item.value), item.revision)
+        # Nothing may be answered or ordered before: what is not loaded would look as if it were not.
+        self.loaded = True
         for keeper in list(self.jobs.values()):
             self._start(keeper)
         for work in (self._place_loop(), self._lost_loop()):
-            self._beside.append(asyncio.ensure_future(self.until_fenced(work)))
+            task = asyncio.ensure_future(self.until_fenced(work))
+            task.add_done_callback(self.desk.watch)
+            self._beside.append(task)
 
     def close(self) -> None:
         """Stop everything of this term."""
@@ -78,6 +83,7 @@ class Leader:
         The same submit again (same token) is answered yes; any other job of that id is refused
         for as long as the id is in use, its tombstone included.
         """
+        self._check_loaded()
         known = self.jobs.get(job.id)
         if known:
             if known.state.token == job.token:
@@ -88,7 +94,7 @@ class Leader:
         keys = [key, *(pipeline_key(p.job, p.number) for p in pipelines)]
         values = [encode(job), *(encode(p) for p in pipelines)]
         puts = [Put(k, v) for k, v in zip(keys, values, strict=True)]
-        revision = await self.desk.write([Guard(k, 0) for k in keys], puts, key)
+        revision = await self.desk.write([Guard(k, 0) for k in keys], puts, key, "job.submit")
         self._keep_job(job, revision, revision)
         for pipeline in pipelines:
             self._keep_pipeline(pipeline, revision)
@@ -103,7 +109,9 @@ class Leader:
         await self._want(job, SavepointWanted(request))
 
     async def hear(self, sender: str, message: ToLeader) -> None:
-        """Take in a worker's message."""
+        """Take in a worker's message; what comes before the records are loaded comes again."""
+        if not self.loaded:
+            return
         try:
             self.desk.check()
             if message.term > self.desk.term:
@@ -120,7 +128,12 @@ class Leader:
         except Fenced:
             self.desk.abandon()
 
+    def _check_loaded(self) -> None:
+        if not self.loaded:
+            raise Unavailable("This master has just begun to lead. Ask again in a moment.")
+
     async def _want(self, job: str, event: object) -> None:
+        self._check_loaded()
         keeper = self.jobs.get(job)
         if keeper is None:
             raise UserError(f"There is no job {job}.", code="job.unknown")

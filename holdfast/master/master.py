@@ -48,9 +48,14 @@ class Master:
         try:
             if await self.store.get(LEADER):
                 return None
-            lease = await self.store.grant_lease(self.ports.settings.lease_s)
+            lease = await self.ports.durable(
+                "leader.lease", lambda: self.store.grant_lease(self.ports.settings.lease_s)
+            )
             try:
-                term = await self.store.commit([Guard(LEADER, 0)], [Put(LEADER, mark, lease)])
+                term = await self.ports.durable(
+                    "leader.elect",
+                    lambda: self.store.commit([Guard(LEADER, 0)], [Put(LEADER, mark, lease)]),
+                )
             except OutcomeUnknown:
                 now = await self.store.get(LEADER)
                 term = now.revision if now and now.value == mark else None
@@ -65,7 +70,8 @@ class Master:
         """Lead until the lease is lost or could not be confirmed in time."""
         desk = Desk(self.store, self.ports, self.election.term, lambda: self.election)
         self.leader = Leader(desk)
-        begun = asyncio.ensure_future(self._begin(self.leader, desk))
+        begun = asyncio.ensure_future(self.leader.until_fenced(self.leader.begin()))
+        begun.add_done_callback(desk.watch)
         try:
             while not desk.abandoned.is_set():
                 await self._confirm(lease)
@@ -74,9 +80,8 @@ class Master:
                 await self._pause(desk)
         finally:
             begun.cancel()
-
-    async def _begin(self, leader: Leader, desk: Desk) -> None:
-        await leader.until_fenced(leader.begin())
+        if desk.error:
+            raise desk.error  # a bug: better a dead master than one that does half its work
 
     async def _pause(self, desk: Desk) -> None:
         """Wait until the lease is to be kept again, or the desk is abandoned."""
@@ -89,7 +94,7 @@ class Master:
     async def _confirm(self, lease: int) -> None:
         asked_s = self.ports.clock.now()
         try:
-            await self.store.keep_lease(lease)
+            await self.ports.durable("leader.keep", lambda: self.store.keep_lease(lease))
         except LeaseLost:
             self.election = election.step(self.election, LeadershipLost())
             return
@@ -107,6 +112,6 @@ class Master:
     async def _release(self, lease: int) -> None:
         """Let another lead at once instead of after the lease."""
         try:
-            await self.store.revoke_lease(lease)
+            await self.ports.durable("leader.release", lambda: self.store.revoke_lease(lease))
         except (Unavailable, OutcomeUnknown, LeaseLost):
             return  # it lapses by itself

@@ -23,6 +23,7 @@ from holdfast.master import blob
 from holdfast.master.desk import Desk
 from holdfast.master.keeper import Keeper
 from holdfast.master.ports import BlobBad, CommitOrder, by_sink, commit_user
+from holdfast.master.publish import publish
 from holdfast.wire.messages import Barrier, DeployTask, TaskKey
 
 
@@ -74,8 +75,7 @@ class PipelineKeeper(Keeper[Pipeline]):
             case Listen(number, state):
                 await self._listen(number, state)
             case DropBlob(number, name):
-                await self.desk.ports.blobs.drop(name)
-                await self.handle(BlobDropped(number))
+                await self._drop(number, name)
 
     async def tick(self) -> None:
         """Start a periodic checkpoint every interval, for as long as the pipeline is active."""
@@ -147,7 +147,8 @@ class PipelineKeeper(Keeper[Pipeline]):
         content = blob.write(self.state, self.gathering)
         name = blob.blob_name(self.state, order.number, self.desk.term)
         try:
-            await self.desk.ports.blobs.put(name, content)
+            ports = self.desk.ports
+            await ports.durable("blob.put", lambda: ports.blobs.put(name, content))
         except (Unavailable, OutcomeUnknown) as error:
             await self.handle(CheckpointFailed(order.number, f"its blob was not stored: {error}"))
             return
@@ -175,36 +176,40 @@ class PipelineKeeper(Keeper[Pipeline]):
             await self.handle(PipelineDoomed(f"Checkpoint {completed.number} is lost. {error}"))
             return
         for sink, staged in by_sink(content.to_commit(completed.previous)).items():
-            user = commit_user(self.state.job, self.state.incarnation, sink)
+            user = commit_user(self.state.job, self.state.incarnation, self.state.number, sink)
             mark = content.watermark
             order = CommitOrder(user, completed.number, sink, staged, mark)
             try:
-                await self._insist(order)
+                await publish(self.desk, order)
             except UserError as error:
                 await self.handle(PipelineDoomed(f"Commit {completed.number} failed. {error}"))
                 return
         await self.handle(Committed(completed.number, content.watermark))
 
-    async def _insist(self, order: CommitOrder) -> None:
-        """Repeat a commit until it is known to be done; each try reads the table first."""
-        while True:
-            self.desk.check()
-            try:
-                await self.desk.ports.tables.commit(order)
-                return
-            except (Unavailable, OutcomeUnknown):
-                await self.desk.ports.clock.sleep(self.desk.settings.retry_s)
-
     async def _listen(self, number: int, state: str) -> None:
-        user = commit_user(self.state.job, self.state.incarnation, "")
+        ports = self.desk.ports
+        user = commit_user(self.state.job, self.state.incarnation, self.state.number, "")
         while True:
             self.desk.check()
             try:
-                remembered = await self.desk.ports.tables.listen(user, number, state)
+                remembered = await ports.durable(
+                    "table.listen", lambda: ports.tables.listen(user, number, state)
+                )
                 break
             except (Unavailable, OutcomeUnknown):
                 await self.desk.ports.clock.sleep(self.desk.settings.retry_s)
         await self.handle(Listened(number, remembered))
+
+    async def _drop(self, number: int, name: str) -> None:
+        ports = self.desk.ports
+        while True:
+            self.desk.check()
+            try:
+                await ports.durable("blob.drop", lambda: ports.blobs.drop(name))
+                break
+            except (Unavailable, OutcomeUnknown):
+                await ports.clock.sleep(self.desk.settings.retry_s)
+        await self.handle(BlobDropped(number))
 
     async def _blob(self, name: str) -> bytes:
         """Read a blob, waiting out an outage; only a bad one is an error."""

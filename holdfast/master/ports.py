@@ -1,12 +1,14 @@
 """All that a master touches of the world, so that a simulation can stand in for it."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from holdfast.core.gather import Staged
 from holdfast.errors import HoldfastError
 from holdfast.wire.messages import ToWorker
+
+T = TypeVar("T")
 
 
 class BlobBad(HoldfastError):
@@ -50,11 +52,25 @@ class CommitOrder:
     watermark: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """A table's version, and the highest number that a user has committed to it (0: none)."""
+
+    version: int
+    committed: int
+
+
 class Tables(Protocol):
     """The sinks' side that only the leader uses."""
 
-    async def commit(self, order: CommitOrder) -> None:
-        """Publish by compare-and-set; do nothing if this user has committed this number before."""
+    async def read(self, sink: str, user: str) -> TableState:
+        """Return the table's present version and what this user has committed."""
+
+    async def publish(self, version: int, order: CommitOrder) -> bool:
+        """Make an order visible if the table still has that version; say whether it did.
+
+        Raises `OutcomeUnknown` where that cannot be told, and `UserError` where it can never work.
+        """
 
     async def listen(self, user: str, number: int, state: str) -> str:
         """Run the listeners of a commit; return what they must remember."""
@@ -85,6 +101,13 @@ class Settings:
     history: int = 1000
 
 
+class Points(Protocol):
+    """Named moments around every durable step, where a test may end the process."""
+
+    async def hit(self, name: str) -> None:
+        """Pass a moment: `before:label` or `after:label`."""
+
+
 @dataclass(frozen=True)
 class Ports:
     """Everything a master needs."""
@@ -93,12 +116,23 @@ class Ports:
     blobs: Blobs
     tables: Tables
     workers: Workers
+    points: Points
     settings: Settings
 
+    async def durable(self, label: str, call: Callable[[], Awaitable[T]]) -> T:
+        """Make a durable call under a label.  No such call is made without one."""
+        await self.points.hit(f"before:{label}")
+        result = await call()
+        await self.points.hit(f"after:{label}")
+        return result
 
-def commit_user(job: str, incarnation: str, sink: str) -> str:
-    """Return the name under which a sink's commits are made: the same for every leader."""
-    return f"{job}.{incarnation}.{sink}"
+
+def commit_user(job: str, incarnation: str, pipeline: int, sink: str) -> str:
+    """Return the name under which a pipeline commits to a sink: the same for every leader.
+
+    The pipeline is part of it, because each pipeline numbers its checkpoints by itself.
+    """
+    return f"{job}.{incarnation}.{pipeline}.{sink}"
 
 
 def by_sink(staged: Sequence[Staged]) -> dict[str, tuple[Staged, ...]]:

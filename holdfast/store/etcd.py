@@ -114,7 +114,7 @@ class EtcdStore:
         look = {"request_range": {"key": _b64((*guards, *changes)[0].key.encode())}}
         body = {
             "compare": [_compare(guard) for guard in guards],
-            "success": [_operation(change) for change in changes] or [look],
+            "success": [_operation(change) for change in changes] or [],
         }
         floor = self._floor.at()
         answer = await self._gateway.write("/v3/kv/txn", body)

@@ -8,6 +8,7 @@ requests that it has applied.
 """
 
 import asyncio
+import io
 import json
 import socket
 import ssl
@@ -66,6 +67,7 @@ class Gateway:
         self._password = password
         self._token: str | None = None
         self._turn = 0
+        self._streams: set[aiohttp.ClientResponse] = set()
         connector = aiohttp.TCPConnector(limit=0, ssl=tls or True, socket_factory=_socket)
         self._session = aiohttp.ClientSession(connector=connector)
 
@@ -137,20 +139,30 @@ class Gateway:
         # Without a leader a member hears nothing new; with this header it says so and hangs up.
         headers = await self._headers(endpoint) | {"Grpc-Metadata-hasleader": "true"}
         async with self._session.post(
-            endpoint + path, json=body, headers=headers, timeout=timeout
+            endpoint + path, data=_sent(body), headers=headers, timeout=timeout
         ) as answer:
-            rest = b""
-            while not answer.content.at_eof():
-                try:
-                    async with asyncio.timeout(silence_s):
-                        rest += await answer.content.readany()
-                except TimeoutError:
-                    yield None
-                *lines, rest = rest.split(b"\n")
-                for line in lines:
-                    yield self._opened(line)
-            if rest:
-                yield self._opened(rest)
+            self._streams.add(answer)
+            try:
+                async for part in self._parts(answer, silence_s):
+                    yield part
+            finally:
+                self._streams.discard(answer)
+
+    async def _parts(
+        self, answer: aiohttp.ClientResponse, silence_s: float
+    ) -> AsyncGenerator[dict[str, Any] | None, None]:
+        rest = b""
+        while not answer.content.at_eof():
+            try:
+                async with asyncio.timeout(silence_s):
+                    rest += await answer.content.readany()
+            except TimeoutError:
+                yield None
+            *lines, rest = rest.split(b"\n")
+            for line in lines:
+                yield self._opened(line)
+        if rest:
+            yield self._opened(rest)
 
     async def ask(self, endpoint: str, path: str, body: dict[str, Any]) -> None:
         """Make sure that one endpoint answers."""
@@ -178,7 +190,7 @@ class Gateway:
     ) -> dict[str, Any]:
         timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=CONNECT_S)
         async with self._session.post(
-            endpoint + path, json=body, headers=headers, timeout=timeout
+            endpoint + path, data=_sent(body), headers=headers, timeout=timeout
         ) as answer:
             return self._opened(await answer.read())
 
@@ -229,8 +241,15 @@ class Gateway:
         )
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Let go of all connections, also under those who wait for a stream."""
+        for answer in self._streams:
+            answer.close()
         await self._session.close()
+
+
+def _sent(body: dict[str, Any]) -> io.BytesIO:
+    """Return a request's bytes as a stream: large ones must not hold up the event loop."""
+    return io.BytesIO(json.dumps(body).encode())
 
 
 def opened(answer: bytes) -> dict[str, Any]:

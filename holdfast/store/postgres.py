@@ -54,6 +54,8 @@ class PostgresStore:
     ) -> None:
         self._address = address
         self._schema = sql.Identifier(schema)
+        # A statement with values takes % for a placeholder, even inside a name.
+        self._schema_doubled = sql.SQL(self._schema.as_string().replace("%", "%%"))
         self._name = f"PostgreSQL at {address.get('host', 'its default place')}"
         self._timeout_s = timeout_s
         self._history_revisions = history_revisions
@@ -265,7 +267,7 @@ class PostgresStore:
     async def _ask(
         self, line: Line, function: str, values: tuple[Any, ...], writes: bool
     ) -> list[Row]:
-        query = self._sql("select * from {schema}." + function)
+        query = sql.SQL("select * from {schema}." + function).format(schema=self._schema_doubled)
         try:
             return await line.ask(query, (self._history_revisions, *values))
         except psycopg.Error as error:

@@ -99,7 +99,9 @@ def read_address(url: str, timeout_s: float) -> dict[str, Any]:
     """Return a URL or connection string as libpq's options, with ours where it says nothing."""
     try:
         given = conninfo.conninfo_to_dict(url)
-    except psycopg.ProgrammingError:
+        for port in filter(None, str(given.get("port", "")).split(",")):
+            int(port)
+    except (psycopg.ProgrammingError, ValueError):
         # What libpq says of it may quote the password.
         raise UserError(
             "The address of the PostgreSQL store cannot be read. Write"

@@ -91,11 +91,13 @@ class Command:
 class Jvm:
     """A running Spark JVM."""
 
-    def __init__(self, process: subprocess.Popen[bytes], connection: Path, log_file: Path) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], connection: Path, log_file: Path, log_start: int
+    ) -> None:
         self.process = process
         self.log_file = log_file
         self._connection = connection
-        self._log_start = log_file.stat().st_size
+        self._log_start = log_start
 
     @property
     def is_alive(self) -> bool:
@@ -178,6 +180,7 @@ def start(command: Command, environ: Mapping[str, str], scratch: Path, log_file:
     connection = scratch / "connection"
     connection.unlink(missing_ok=True)
     log_file.parent.mkdir(parents=True, exist_ok=True)
+    log_start = log_file.stat().st_size if log_file.exists() else 0
     try:
         process = _spawn(command, {**environ, CONNECTION: str(connection)}, log_file)
     except OSError as error:
@@ -186,7 +189,7 @@ def start(command: Command, environ: Mapping[str, str], scratch: Path, log_file:
             " that can.",
             code="java.broken",
         ) from error
-    return Jvm(process, connection, log_file)
+    return Jvm(process, connection, log_file, log_start)
 
 
 def _spawn(command: Command, environ: Mapping[str, str], log_file: Path) -> subprocess.Popen[bytes]:
@@ -269,16 +272,23 @@ def _stat(folder: Path) -> list[str]:
 
 
 def _end(processes: Mapping[int, str], patience_s: float = 1.0) -> None:
-    deadline = time.monotonic() + patience_s
-    left = dict(processes)
-    while left and time.monotonic() < deadline:
-        left = {pid: since for pid, since in left.items() if _runs(pid, since)}
-        time.sleep(0.01 if left else 0)
-    for pid in left:
+    for pid in _still_there(processes, patience_s):
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
+    _still_there(processes, patience_s)
+
+
+def _still_there(processes: Mapping[int, str], patience_s: float) -> dict[int, str]:
+    """Wait until the processes have ended, but not for long; return those that have not."""
+    deadline = time.monotonic() + patience_s
+    left = dict(processes)
+    while left := {pid: since for pid, since in left.items() if _runs(pid, since)}:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.01)
+    return left
 
 
 def _runs(pid: int, since: str) -> bool:

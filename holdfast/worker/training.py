@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import SparkSession
 
-WRITE_S_MAX = 300
+WRITE_S_MAX = 1800
 """How long the JVM may take to write the cache; at low priority on a busy machine it waits."""
 
 _ROWS = """

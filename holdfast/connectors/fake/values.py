@@ -131,11 +131,7 @@ class Values:
         return f"CAST({make(least, greatest, draw)} AS {kind.ddl})"
 
     def _moment(self, kind: str, draw: Draw) -> str:
-        options = self.options
-        hour = part(options.time_hour_template, 0, 24, draw.at("hour"))
-        minute = part(options.time_minute_template, 0, 60, draw.at("minute"))
-        second = part(options.time_second_template, 0, 60, draw.at("second"))
-        seconds = f"({hour} * 3600 + {minute} * 60 + {second})"
+        seconds = self._seconds(draw.at("clock"))
         if kind == "time":
             return f"CAST(time_from_seconds({seconds}) AS TIME(6))"
         day = self._date(draw)
@@ -146,6 +142,16 @@ class Values:
                 return f"timestampadd(SECOND, {seconds}, CAST({day} AS TIMESTAMP_NTZ))"
             case _:
                 return f"timestamp_seconds(unix_date({day}) * 86400L + {seconds})"
+
+    def _seconds(self, draw: Draw) -> str:
+        """Return an expression for the seconds since midnight."""
+        hours, minutes = self.options.time_hour_template, self.options.time_minute_template
+        seconds = self.options.time_second_template
+        if not (hours or minutes or seconds):
+            return draw.below(86400)
+        hour = part(hours, 0, 24, draw.at("hour"))
+        minute = part(minutes, 0, 60, draw.at("minute"))
+        return f"({hour} * 3600 + {minute} * 60 + {part(seconds, 0, 60, draw.at('second'))})"
 
     def _date(self, draw: Draw) -> str:
         year = part(self.options.date_year_template, self.now.year, 1, draw.at("year"))
@@ -237,8 +243,10 @@ def letters(length: int, draw: Draw) -> str:
         pieces.append(f"get({PAIRS}, {index})")
     if not pieces:
         return "''"
+    if made % 2:
+        pieces[-1] = f"substring({pieces[-1]}, 1, 1)"
     text = f"concat({', '.join(pieces)})"
-    if made == length and made % 2 == 0:
+    if made == length:
         return text
     return f"substring(repeat({text}, {-(-length // made)}), 1, {length})"
 

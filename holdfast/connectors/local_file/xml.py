@@ -99,6 +99,7 @@ def _allowed(name: str, value: object) -> str:
     if found := _FORBIDDEN.search(text):
         raise UserError(
             f"LocalFile cannot write column {name} as XML: it has the character"
-            f" U+{ord(found[0]):04X}, which XML does not allow."
+            f" U+{ord(found[0]):04X}, which XML does not allow. (Between the fields of a row stands"
+            " field_delimiter: set it.)"
         )
     return text

@@ -92,7 +92,7 @@ def comparison(sign: str, left: Value, right: Value, ask: TypeOf) -> Value:
 def like(sign: str, left: Value, right: Value, escape: str = "") -> Value:
     """Return a LIKE.  A backslash escapes %, _ and itself; before anything else it is a letter."""
     pattern = right.sql
-    if isinstance(right.literal, str) and not escape:
+    if isinstance(right.literal, str) and not escape and "RLIKE" not in sign:
         pattern = _like_pattern(right.literal)
     return Value(f"({left.sql} {sign} {pattern}{escape})", BOOLEAN)
 

@@ -18,7 +18,7 @@ from holdfast.connectors.sql.values import TypeOf
 from holdfast.errors import UserError
 from holdfast.model.types import quote
 
-ALONE = ("expressions", "from_", "where", "laterals", "kind", "hint")
+ALONE = ("expressions", "from_", "where", "laterals")
 """The parts of a SELECT that keep it a projection."""
 
 
@@ -76,7 +76,7 @@ class Projection:
         return [*items, *(Item(n, quote(n), shown=False) for n in self._needed(names))]
 
     def _item(self, node: exp.Expr) -> Iterator[Item]:
-        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and node.is_star):
+        if is_star(node):
             for name in self.columns.types if self.columns else ():
                 yield Item(name, quote(name))
             return
@@ -116,6 +116,16 @@ class Projection:
             raise UserError(f"EXPLODE needs an array, but {text_of_node(call)} has {kind}.")
         outer = "_outer" if lateral.args.get("outer") else ""
         return view_name(lateral), f"explode{outer}({value.sql})"
+
+
+def is_star(node: exp.Expr) -> bool:
+    """Say whether an item is `*` or `t.*`, and refuse a star with EXCEPT and its like."""
+    if not (isinstance(node, exp.Star) or (isinstance(node, exp.Column) and node.is_star)):
+        return False
+    star = node if isinstance(node, exp.Star) else node.this
+    if any(star.args.values()):
+        raise UserError(f"'{text_of_node(node)}' is not supported. List the columns instead.")
+    return True
 
 
 def view_name(lateral: exp.Lateral) -> str:

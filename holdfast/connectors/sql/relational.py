@@ -44,7 +44,9 @@ class Relational:
             self._query(query.right, known)
             self._tail(query, self._translator("", known))
         elif isinstance(query, exp.Subquery):
+            _only(query, "this", "order", "limit", "offset", "with_")
             self._query(query.this, known)
+            self._tail(query, self._translator("", known))
         else:
             assert isinstance(query, exp.Select)
             self._select(query, known)
@@ -66,6 +68,8 @@ class Relational:
         for key, word in REFUSED.items():
             if select.args.get(key):
                 raise UserError(f"{word} is not supported in a query.")
+        if select.args.get("distinct") and select.args["distinct"].args.get("on"):
+            raise UserError("DISTINCT ON is not supported. Use row_number() OVER (..) instead.")
         joins = select.args.get("joins") or []
         for source in (select.args["from_"], *joins):
             self._source(source, known)
@@ -94,6 +98,7 @@ class Relational:
     def _source(self, holder: exp.Expr, known: list[exp.CTE]) -> None:
         """Point a FROM or JOIN at its view, or rewrite the query it holds."""
         source = holder.this
+        _only(source, "this", "db", "catalog", "alias")
         if isinstance(source, exp.Subquery):
             self._query(source.this, known)
             return
@@ -105,6 +110,8 @@ class Relational:
         view = self.views.get(name.lower())
         if view is None:
             raise UserError(f"there is no table '{name}'. Tables: {', '.join(self.views)}.")
+        if source.args.get("alias") and source.args["alias"].columns:
+            raise UserError(f"'{text_of_node(source)}': a table's columns cannot be renamed here.")
         alias = source.alias or source.name
         holder.set("this", exp.alias_(exp.to_table(view), alias, table=True, quoted=True))
 
@@ -141,7 +148,7 @@ class Relational:
         return translator
 
     def _item(self, node: exp.Expr, translator: Translator) -> exp.Expr:
-        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and node.is_star):
+        if is_star(node):
             return node
         inner = node.this if isinstance(node, exp.Alias) else node
         name = exp.to_identifier(output_name(node), quoted=True)
@@ -163,6 +170,12 @@ def _rewrite(holder: exp.Expr, translator: Translator) -> None:
             holder.set(key, [_rewritten(e, translator) for e in held])
         elif isinstance(held, exp.Expr) and (key, type(holder)) != ("this", exp.Window):
             holder.set(key, _rewritten(held, translator))
+
+
+def _only(node: exp.Expr, *keys: str) -> None:
+    """Refuse a node with parts that nobody here looks at."""
+    if any(part for key, part in node.args.items() if key not in keys):
+        raise UserError(f"'{text_of_node(node)}' is not supported in FROM.")
 
 
 HOLDERS = (

@@ -42,6 +42,15 @@ LIKES = {exp.Like: "LIKE", exp.ILike: "ILIKE", exp.RegexpLike: "RLIKE"}
 CONDITIONS = (
     *COMPARISONS, *LIKES, exp.And, exp.Or, exp.Not, exp.Is, exp.In, exp.Between, exp.Exists,
 )  # fmt: skip
+READ = frozenset(
+    (
+        "this", "expression", "expressions", "table", "db", "catalog", "is_string", "negate",
+        "low", "high", "ifs", "default", "true", "false", "to", "position", "query", "field",
+        "unit", "typed", "safe",
+    )
+)  # fmt: skip
+"""The parts of a node that the rules below look at.  A node with another part is refused."""
+
 NOW = {
     exp.CurrentDate: "CURRENT_DATE",
     exp.CurrentTime: "CURRENT_TIME",
@@ -73,7 +82,8 @@ class Translator:
     def value(self, node: exp.Expr) -> Value:
         """Return an expression in Spark SQL."""
         rule = RULES.get(type(node))
-        if rule is None:
+        held = {key for key, part in node.args.items() if part}
+        if rule is None or not (isinstance(node, (exp.Select, exp.Window)) or held <= READ):
             raise UserError(f"'{text_of_node(node)}' is not supported in a query.")
         return rule(self, node)
 
@@ -117,7 +127,8 @@ def _literal(_: Translator, node: exp.Literal) -> Value:
     written = node.name
     if written.isdigit():
         number = int(written)
-        return Value(written, INT if number < 2**31 else BIGINT, number, True)
+        kind = INT if number < 2**31 else BIGINT if number < 2**63 else None
+        return Value(written, kind, number, True)
     return Value(f"{written}D", DOUBLE, float(written), True)
 
 
@@ -174,8 +185,10 @@ def _not(t: Translator, node: exp.Not) -> Value:
 
 
 def _is(t: Translator, node: exp.Is) -> Value:
-    negated = isinstance(node.expression, exp.Not)
-    what = node.expression.this if negated else node.expression
+    negated = bool(node.args.get("negate"))
+    what = node.expression
+    if isinstance(what, exp.Not):
+        negated, what = True, what.this
     if not isinstance(what, (exp.Null, exp.Boolean)):
         raise UserError(f"'{text_of_node(node)}' is not supported. Say IS NULL or IS NOT NULL.")
     word = f"IS {'NOT ' if negated else ''}{text_of_node(what)}"
@@ -196,14 +209,13 @@ def _in(t: Translator, node: exp.In) -> Value:
     return Value(f"({' OR '.join(tests)})", BOOLEAN)
 
 
-def _like(t: Translator, node: exp.Binary) -> Value:
-    return like(LIKES[type(node)], t.value(node.this), t.value(node.expression))
+def _like(t: Translator, node: exp.Binary, escape: str = "") -> Value:
+    sign = f"{'NOT ' if node.args.get('negate') else ''}{LIKES[type(node)]}"
+    return like(sign, t.value(node.this), t.value(node.expression), escape)
 
 
 def _escape(t: Translator, node: exp.Escape) -> Value:
-    inner = node.this
-    escape = f" ESCAPE {t.sql(node.expression)}"
-    return like(LIKES[type(inner)], t.value(inner.this), t.value(inner.expression), escape)
+    return _like(t, node.this, f" ESCAPE {t.sql(node.expression)}")
 
 
 def _between(t: Translator, node: exp.Between) -> Value:
@@ -294,6 +306,14 @@ def _subquery(t: Translator, node: exp.Expr) -> Value:
     return Value(f"{word}({t.subquery(query)})", BOOLEAN if word else None)
 
 
+def _filter(t: Translator, node: exp.Filter) -> Value:
+    return Value(f"{t.sql(node.this)} FILTER (WHERE {t.sql(node.expression.this)})")
+
+
+def _ignore_nulls(t: Translator, node: exp.IgnoreNulls) -> Value:
+    return Value(f"{t.sql(node.this)} IGNORE NULLS")
+
+
 def _window(t: Translator, node: exp.Window) -> Value:
     if t.window is None:
         raise UserError(f"'{text_of_node(node)}': OVER is not supported here.")
@@ -333,5 +353,7 @@ RULES: dict[type, Rule] = {
     exp.Subquery: _subquery,
     exp.Select: _subquery,
     exp.Exists: _subquery,
+    exp.Filter: _filter,
+    exp.IgnoreNulls: _ignore_nulls,
     exp.Window: _window,
 }

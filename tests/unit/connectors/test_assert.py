@@ -198,7 +198,7 @@ def test_a_table_that_differs_fails(make: Make, rule: dict[str, Any], message: s
         ({"field_rules": [field("i", "itn")]}, "'itn' is not a type."),
         (
             {"row_rules": [{"rule_type": "MAXROW", "rule_value": 1}]},
-            "rule_type = 'MAXROW' is not one of MAX_ROW, MIN_ROW",
+            "rule_type must be MAX_ROW or MIN_ROW, not 'MAXROW'",
         ),
     ],
 )

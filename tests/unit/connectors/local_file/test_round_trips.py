@@ -17,6 +17,7 @@ from holdfast.connectors.local_file.source import LocalFileSource
 
 pytestmark = pytest.mark.spark
 
+XML = {"file_format_type": "xml", "field_delimiter": ";"}
 STAGING = Staging("7", "p1t0", 1, 0)
 
 SCALARS = {
@@ -103,8 +104,8 @@ def plain(row: Any) -> tuple[Any, ...]:
         ({"file_format_type": "parquet", "compress_codec": "zstd"}, "_0.zstd.parquet"),
         ({"file_format_type": "orc"}, "_0.orc"),
         ({"file_format_type": "excel", "field_delimiter": ";"}, "_0.xlsx"),
-        ({"file_format_type": "xml", "xml_use_attr_format": True}, "_0.xml"),
-        ({"file_format_type": "xml", "xml_use_attr_format": False}, "_0.xml"),
+        (XML | {"xml_use_attr_format": True}, "_0.xml"),
+        (XML | {"xml_use_attr_format": False}, "_0.xml"),
     ],
     ids=lambda v: "-".join(str(x) for x in v.values()) if isinstance(v, dict) else "",
 )

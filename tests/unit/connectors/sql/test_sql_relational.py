@@ -106,7 +106,8 @@ def test_sorting_and_limits_keep_the_key(run: Any) -> None:
 @pytest.mark.spark
 def test_lateral_views_work_beside_groups(run: Any) -> None:
     made = run(
-        """select part, count(*) n from dual lateral view explode(split(name, ',')) as part
+        """select part, count(*) filter (where part <> 'z') n
+           from dual lateral view explode(split(name, ',')) as part
            group by part order by part""",
         "SELECT * FROM VALUES ('a,b'), ('b,') AS t(name)",
     )

@@ -1,0 +1,30 @@
+"""Publish one commit to one table, whoever else may be trying to.
+
+The question "have we committed this already?" and the commit itself use the same version of the
+table: if the table moved in between, both start again.  So a paused former leader that wakes up in
+the middle, and a successor that repeats its work, add every row once between them.
+"""
+
+from functools import partial
+
+from holdfast.errors import OutcomeUnknown, Unavailable
+from holdfast.master.desk import Desk
+from holdfast.master.ports import CommitOrder
+
+
+async def publish(desk: Desk, order: CommitOrder) -> None:
+    """Return once the order is visible, by us or by whoever did it before."""
+    ports = desk.ports
+    while True:
+        desk.check()
+        try:
+            table = await ports.tables.read(order.sink, order.user)
+            if table.committed >= order.number:
+                return
+            desk.check()
+            attempt = partial(ports.tables.publish, table.version, order)
+            if await ports.durable("table.commit", attempt):
+                return
+        except (Unavailable, OutcomeUnknown):
+            # It may have happened; the next round reads the table before it tries again.
+            await ports.clock.sleep(desk.settings.retry_s)

@@ -1,0 +1,149 @@
+"""Simulated blobs and tables: slow, sometimes silent about what they did, and with other users."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from holdfast.errors import OutcomeUnknown, Unavailable, UserError
+from holdfast.master.ports import BlobBad, CommitOrder, TableState
+
+if TYPE_CHECKING:
+    from holdfast.testing.sim.world import World
+
+
+class SimBlobs:
+    """Checkpoint objects.  `torn` and `missing` name those that a test has damaged."""
+
+    def __init__(self, world: "World") -> None:
+        self.world = world
+        self.objects: dict[str, bytes] = {}
+        self.torn: set[str] = set()
+
+    async def put(self, name: str, content: bytes) -> None:
+        """Store an object, whole or not at all."""
+        await self._pause()
+        self._maybe_fail()
+        self.objects[name] = content
+        self.world.note("blob", name=name)
+
+    async def get(self, name: str) -> bytes:
+        """Read an object."""
+        await self._pause()
+        self._maybe_fail()
+        if name not in self.objects:
+            raise BlobBad(f"There is no blob {name}.")
+        content = self.objects[name]
+        return content[: len(content) // 2] if name in self.torn else content
+
+    async def drop(self, name: str) -> None:
+        """Remove an object."""
+        await self._pause()
+        self._maybe_fail()
+        self.objects.pop(name, None)
+
+    async def names(self, prefix: str) -> list[str]:
+        """List objects."""
+        await self._pause()
+        return sorted(n for n in self.objects if n.startswith(prefix))
+
+    async def _pause(self) -> None:
+        await asyncio.sleep(0.005 + self.world.loop.random.random() * 0.03)
+
+    def _maybe_fail(self) -> None:
+        world = self.world
+        if world.faults.happens(world.loop.random, world.faults.blob_error):
+            raise Unavailable("The blob store refused.")
+
+
+@dataclass
+class Snapshot:
+    """One version of a table: what was added by whom, under which number."""
+
+    user: str
+    number: int
+    files: tuple[str, ...]
+    watermark: int | None
+
+
+@dataclass
+class SimTable:
+    """A table: its snapshots, and the last number of each user even after expiry."""
+
+    snapshots: list[Snapshot] = field(default_factory=list)
+    refuses: str = ""
+
+
+class SimTables:
+    """All tables of a world, and the files that were staged for them."""
+
+    def __init__(self, world: "World") -> None:
+        self.world = world
+        self.tables: dict[str, SimTable] = {}
+        self.files: dict[str, tuple[Any, ...]] = {}
+        self.heard: list[tuple[str, int]] = []
+
+    def table(self, sink: str) -> SimTable:
+        """Return the table of a sink."""
+        return self.tables.setdefault(sink, SimTable())
+
+    def stage(self, name: str, rows: tuple[Any, ...]) -> None:
+        """Put rows where no reader looks."""
+        self.files[name] = rows
+
+    async def read(self, sink: str, user: str) -> TableState:
+        """Return a table's version and what a user has committed."""
+        await asyncio.sleep(0.01 + self.world.loop.random.random() * 0.05)
+        table = self.table(sink)
+        numbers = [s.number for s in table.snapshots if s.user == user]
+        return TableState(len(table.snapshots), max(numbers, default=0))
+
+    async def publish(self, version: int, order: CommitOrder) -> bool:
+        """Add a snapshot by compare-and-set; it may land long after the caller is gone."""
+        loop, faults = self.world.loop, self.world.faults
+        answer: asyncio.Future[bool | Exception] = loop.create_future()
+        loop.spawn(None, self._land(version, order, answer))
+        result = await answer
+        if isinstance(result, Exception):
+            raise result
+        if faults.happens(loop.random, faults.commit_unknown):
+            raise OutcomeUnknown("The table did not say whether it committed.")
+        return result
+
+    async def _land(
+        self, version: int, order: CommitOrder, answer: "asyncio.Future[bool | Exception]"
+    ) -> None:
+        loop, faults = self.world.loop, self.world.faults
+        slow = faults.commit_slow_s if faults.happens(loop.random, 0.15) else 0.1
+        await asyncio.sleep(0.02 + loop.random.random() * slow)
+        table = self.table(order.sink)
+        if faults.happens(loop.random, faults.foreign_commit):
+            table.snapshots.append(Snapshot("someone else", 0, (), None))
+        result: bool | Exception = len(table.snapshots) == version
+        if table.refuses:
+            result = UserError(table.refuses)
+        elif result:
+            files = tuple(str(s.content) for s in order.staged)
+            lost = [f for f in files if f not in self.files]
+            assert not lost, f"committed files are gone: {lost}"
+            table.snapshots.append(Snapshot(order.user, order.number, files, order.watermark))
+            self.world.note(
+                "snapshot", table=order.sink, user=order.user, number=order.number,
+                files=list(files), watermark=order.watermark,
+            )  # fmt: skip
+        if not answer.done():
+            answer.set_result(result)
+
+    async def listen(self, user: str, number: int, state: str) -> str:
+        """Run the listeners."""
+        await asyncio.sleep(0.01 + self.world.loop.random.random() * 0.02)
+        self.heard.append((user, number))
+        self.world.note("listen", user=user, number=number)
+        return str(max(int(state or 0), number))
+
+    async def sweep(self, job: str, incarnation: str) -> None:
+        """Remove files of an incarnation that no snapshot holds."""
+        await asyncio.sleep(0.01 + self.world.loop.random.random() * 0.05)
+        held = {f for t in self.tables.values() for s in t.snapshots for f in s.files}
+        mine = f"{job}/{incarnation}/"
+        for name in [f for f in self.files if f.startswith(mine) and f not in held]:
+            del self.files[name]

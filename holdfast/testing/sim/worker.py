@@ -1,0 +1,204 @@
+"""A simulated worker: it reads, stages and answers as a real one does, without Spark."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from holdfast.core.gather import Acked, Staged
+from holdfast.core.task import Place
+from holdfast.testing.sim.kernel import Process
+from holdfast.wire.messages import (
+    Barrier,
+    BarrierAck,
+    DeployTask,
+    EndConfirmed,
+    EndReport,
+    Held,
+    Hello,
+    StopTask,
+    TaskKey,
+    ToLeader,
+    ToWorker,
+    Welcome,
+)
+
+if TYPE_CHECKING:
+    from holdfast.testing.sim.world import World
+
+BEAT_S = 0.5
+ORPHAN_S = 12.0
+ROW_S = 0.3
+
+
+@dataclass
+class Running:
+    """One attempt on this worker."""
+
+    key: TaskKey
+    attempt: int
+    sources: dict[str, int]
+    positions: dict[str, int]
+    fresh: list[tuple[str, int]] = field(default_factory=list)
+    carried: list[Staged] = field(default_factory=list)
+    answered: Acked | None = None
+    confirmed: set[str] = field(default_factory=set)
+    stopped: bool = False
+    failure: str | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether every bounded source has been read whole."""
+        return all(n and self.positions[s] >= n for s, n in self.sources.items())
+
+
+class SimWorker:
+    """One worker process."""
+
+    def __init__(self, world: "World", process: Process, slots: int) -> None:
+        self.world = world
+        self.process = process
+        self.name, self.incarnation = process[0], f"{process[0]}#{process[1]}"
+        self.slots = slots
+        self.term = 0
+        self.sequence = 0
+        self.heard_s = world.loop.time()
+        self.tasks: dict[TaskKey, Running] = {}
+        self.ended: dict[TaskKey, int] = {}
+
+    async def run(self) -> None:
+        """Beat, and give up every task if no leader is heard for too long."""
+        while True:
+            self._tell(self._hello())
+            await asyncio.sleep(BEAT_S)
+            if self.world.loop.time() - self.heard_s > ORPHAN_S:
+                # Given up, but still held: the next leader must hear that it runs no more.
+                for running in self.tasks.values():
+                    running.failure = running.failure or "no leader was heard for too long"
+
+    async def hear(self, message: ToWorker) -> None:
+        """Take in a leader's message; a lower term than the highest seen is refused."""
+        if message.term < self.term:
+            return
+        self.term = message.term
+        self.heard_s = self.world.loop.time()
+        match message:
+            case DeployTask():
+                self._deploy(message)
+            case StopTask(_, key, attempt):
+                self._stop(key, attempt)
+            case Barrier():
+                self._barrier(message)
+            case EndConfirmed(_, key, attempt, source):
+                running = self.tasks.get(key)
+                if running and running.attempt == attempt:
+                    running.confirmed.add(source)
+            case Welcome():
+                pass
+
+    def _deploy(self, order: DeployTask) -> None:
+        """Run an attempt, unless exactly it runs already or a later one does."""
+        known = self.tasks.get(order.key)
+        if known and known.attempt >= order.attempt:
+            return
+        if self.ended.get(order.key, 0) >= order.attempt:
+            # Late, or a leader that does not know: say so, and it will stop or try the next one.
+            gone = Running(order.key, order.attempt, {}, {}, failure="it was stopped here before")
+            self.tasks[order.key] = gone
+            return
+        if known:
+            known.stopped = True
+        spec = json.loads(order.spec)
+        sources = dict.fromkeys(spec["sources"][order.key.task], spec["rows"])
+        given = dict(order.positions or ())
+        positions = {s: int(given.get(s) or 0) for s in sources}  # type: ignore[call-overload]
+        running = Running(order.key, order.attempt, sources, positions)
+        self.tasks[order.key] = running
+        self.world.note("start", task=order.key.task, job=order.key.job, attempt=order.attempt,
+                        incarnation=order.key.incarnation, worker=self.incarnation)  # fmt: skip
+        self.world.loop.spawn(self.process, self._read(running))
+
+    def _stop(self, key: TaskKey, attempt: int) -> None:
+        running = self.tasks.get(key)
+        if running and running.attempt <= attempt:
+            running.stopped = True
+            del self.tasks[key]
+        self.ended[key] = max(self.ended.get(key, 0), attempt)
+
+    async def _read(self, running: Running) -> None:
+        """Read a row from each source now and then; report each end until it is confirmed."""
+        world = self.world
+        while not running.stopped and running.failure is None:
+            await asyncio.sleep(ROW_S * (0.5 + world.loop.random.random()))
+            if running.stopped:
+                return
+            if world.faults.happens(world.loop.random, world.faults.task_failure):
+                running.failure = "a row could not be read"
+                return
+            for source, rows in running.sources.items():
+                at = running.positions[source]
+                if not rows or at < rows:
+                    running.fresh.append((source, at))
+                    running.positions[source] = at + 1
+                elif source not in running.confirmed:
+                    self._tell(
+                        EndReport(
+                            self.term, running.key, running.attempt, source, self.name,
+                            self.incarnation,
+                        )
+                    )  # fmt: skip
+
+    def _barrier(self, barrier: Barrier) -> None:
+        """Stage what was read since the last barrier, answer, and go on at once."""
+        running = self.tasks.get(barrier.key)
+        if running is None or running.attempt != barrier.attempt or running.failure is not None:
+            return
+        answered = running.answered
+        if answered and answered.number > barrier.number:
+            return  # late: a later barrier has passed
+        if not answered or answered.number < barrier.number:
+            running.carried = [s for s in running.carried if s.created > barrier.through]
+            self._stage(running, barrier.number)
+            answered = running.answered = self._ack(running, barrier.number)
+        self._tell(BarrierAck(self.term, barrier.key, answered))
+
+    def _stage(self, running: Running, number: int) -> None:
+        if not running.fresh:
+            return
+        key = running.key
+        rows = tuple(running.fresh)
+        running.fresh = []
+        for sink in self.world.sinks(key.job):
+            name = (
+                f"{key.job}/{key.incarnation}/{key.pipeline}/{key.task}/a{running.attempt}"
+                f"-{self.incarnation}-{number}-{sink}"
+            )
+            self.world.tables.stage(name, rows)
+            running.carried.append(Staged(number, sink, name))
+
+    def _ack(self, running: Running, number: int) -> Acked:
+        return Acked(
+            number=number,
+            task=running.key.task,
+            attempt=running.attempt,
+            place=Place(self.name, self.incarnation),
+            positions=tuple(sorted(running.positions.items())),
+            staged=tuple(running.carried),
+            ended=running.ended,
+            watermark=min(running.positions.values()),
+            rows=sum(running.positions.values()),
+        )
+
+    def _hello(self) -> Hello:
+        self.sequence += 1
+        held = tuple(Held(r.key, r.attempt, r.failure) for _, r in sorted(self.tasks.items()))
+        return Hello(self.name, self.incarnation, self.sequence, self.term, self.slots, (), held)
+
+    def _tell(self, message: ToLeader) -> None:
+        """Say it to every master; the one that leads listens."""
+        for master in self.world.master_names:
+            self.world.network.send(self.name, master, self._delivery(master, message))
+
+    def _delivery(self, master: str, message: ToLeader) -> Callable[[], Any]:
+        return lambda: self.world.to_master(master, self.incarnation, message)

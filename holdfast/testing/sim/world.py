@@ -1,0 +1,233 @@
+"""A whole installation in one thread: masters, workers, a client, and the ground they stand on."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.core.completion import Completion
+from holdfast.core.job import Job
+from holdfast.core.pipeline import Pipeline
+from holdfast.core.task import Task
+from holdfast.master.master import Master
+from holdfast.master.ports import Ports, Settings
+from holdfast.store.contract import Delete, Guard, Put
+from holdfast.store.records import decode
+from holdfast.testing.sim.faults import Faults
+from holdfast.testing.sim.history import History
+from holdfast.testing.sim.kernel import PROCESS, Process, SimClock, SimLoop
+from holdfast.testing.sim.lake import SimBlobs, SimTables
+from holdfast.testing.sim.network import SimNetwork
+from holdfast.testing.sim.store import SimStore, SimStoreServer
+from holdfast.testing.sim.worker import SimWorker
+from holdfast.wire.messages import ToLeader, ToWorker
+
+MASTERS, WORKERS = ("M1", "M2", "M3"), ("W1", "W2")
+REVIVE_S = (1.0, 6.0)
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """A job for the simulation: pipelines of tasks of sources, and how many rows each has.
+
+    `rows` 0: the sources never end.
+    """
+
+    id: str
+    pipelines: tuple[tuple[tuple[str, ...], ...], ...] = ((("a",), ("b",)),)
+    rows: int = 6
+    sinks: tuple[str, ...] = ("t",)
+    retry_times: int = 50
+
+    def records(self, incarnation: str, restore: Any = None) -> tuple[Job, tuple[Pipeline, ...]]:
+        """Return the records that a submit of this job writes."""
+        sources: dict[str, tuple[str, ...]] = {}
+        pipelines = []
+        for number, tasks in enumerate(self.pipelines, 1):
+            made = []
+            for index, task_sources in enumerate(tasks, 1):
+                name = f"p{number}t{index}"
+                sources[name] = task_sources
+                made.append(Task(name, task_sources))
+            names = tuple(s for t in tasks for s in t)
+            pipelines.append(
+                Pipeline(
+                    self.id, incarnation, number, tuple(made), Completion(names),
+                    retry_times=self.retry_times, restore=(restore or {}).get(number),
+                )
+            )  # fmt: skip
+        spec = json.dumps({"rows": self.rows, "sources": sources})
+        job = Job(self.id, incarnation, f"token-{incarnation}", self.id, spec, len(pipelines))
+        return job, tuple(pipelines)
+
+
+class World:
+    """The installation.  Everything in it comes from the seed."""
+
+    def __init__(
+        self, seed: int, faults: Faults | None = None, settings: Settings | None = None
+    ) -> None:
+        self.loop = SimLoop(seed)
+        self.faults = faults or Faults()
+        self.settings = settings or Settings()
+        self.history = History()
+        self.network = SimNetwork(self)
+        self.store = SimStoreServer(self)
+        self.blobs = SimBlobs(self)
+        self.tables = SimTables(self)
+        self.masters: dict[str, Master] = {}
+        self.workers: dict[str, SimWorker] = {}
+        self.starts: dict[str, int] = {}
+        self.specs: dict[str, JobSpec] = {}
+        self.crashes: dict[tuple[str, int], str] = {}
+        self.hits: dict[str, int] = {}
+        self.writer: object = None
+        self.master_names = MASTERS
+        self.slots = 8
+
+    def note(self, kind: str, **facts: Any) -> None:
+        """Add to the history."""
+        process = PROCESS.get()
+        who = f"{process[0]}#{process[1]}" if process else "world"
+        self.history.add(self.loop.time(), who, kind, **facts)
+
+    def wrote(
+        self, guards: Sequence[Guard], changes: Sequence[Put | Delete], revision: int
+    ) -> None:
+        """Note an applied store write, with the records it holds."""
+        writer = self.writer
+        who = f"{writer[0]}#{writer[1]}" if isinstance(writer, tuple) else "world"
+        term = next((g.revision for g in guards if g.key == "leader"), None)
+        for change in changes:
+            facts: dict[str, Any] = {"key": change.key, "revision": revision, "term": term}
+            if isinstance(change, Put):
+                facts["record"] = _record(change)
+                facts["status"] = getattr(facts["record"], "status", "")
+            else:
+                facts["deleted"] = True
+            self.history.add(self.loop.time(), who, "write", **facts)
+
+    def cut(self, sender: str, receiver: str) -> bool:
+        """Say whether messages from one to the other are lost now."""
+        return self.network.cut(sender, receiver)
+
+    def sinks(self, job: str) -> tuple[str, ...]:
+        """Return the sinks of a job."""
+        return self.specs[job].sinks
+
+    def process_of(self, name: str) -> Process | None:
+        """Return the live process of a name, or None."""
+        process = (name, self.starts.get(name, 0))
+        return process if process[1] and process not in self.loop.dead else None
+
+    def boot(self, name: str) -> None:
+        """Start a master or worker, unless it is alive."""
+        if self.process_of(name):
+            return
+        self.starts[name] = self.starts.get(name, 0) + 1
+        process = (name, self.starts[name])
+        self.note("boot", name=name, incarnation=process[1])
+        if name.startswith("M"):
+            ports = Ports(
+                SimClock(self.loop), self.blobs, self.tables, _Workers(self, name),
+                SimPoints(self), self.settings,
+            )  # fmt: skip
+            master = Master(name, f"{name}#{process[1]}", SimStore(self, name), ports)
+            self.masters[name] = master
+            self.loop.spawn(process, master.run())
+        else:
+            worker = SimWorker(self, process, self.slots)
+            self.workers[name] = worker
+            self.loop.spawn(process, worker.run())
+
+    def kill(self, name: str, revive: bool = True) -> None:
+        """End a process as kill -9 does; it is started again a little later."""
+        process = self.process_of(name)
+        if process is None:
+            return
+        self.note("fault", fault="kill", of=name)
+        self.loop.kill(process)
+        if revive:
+            low, high = REVIVE_S
+            self.loop.spawn(None, self._revive(name, self.loop.random.uniform(low, high)))
+
+    async def _revive(self, name: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self.boot(name)
+
+    def heal(self) -> None:
+        """End every fault and bring everything back: the second phase of a run."""
+        self.note("fault", fault="heal")
+        self.faults.quiet = True
+        self.network.cuts.clear()
+        self.store.down_until = 0.0
+        self.loop.resume_all()
+        for name in (*MASTERS, *WORKERS):
+            self.boot(name)
+
+    def leader(self) -> Master | None:
+        """Return the live master that leads and may act, or None."""
+        for name, master in self.masters.items():
+            alive = self.process_of(name)
+            if alive and master.leader and master.election.may_act(self.loop.time()):
+                return master
+        return None
+
+    async def to_master(self, name: str, sender: str, message: ToLeader) -> None:
+        """Hand a worker's message to a master, if it leads."""
+        master = self.masters.get(name)
+        if master and master.leader:
+            await master.leader.hear(sender, message)
+
+    async def to_worker(self, incarnation: str, message: ToWorker) -> None:
+        """Hand a leader's message to a worker, if that incarnation is alive."""
+        worker = self.workers.get(incarnation.partition("#")[0])
+        if worker and worker.incarnation == incarnation:
+            await worker.hear(message)
+
+
+class _Workers:
+    """A master's way to the workers."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self.world = world
+        self.name = name
+
+    def send(self, incarnation: str, message: ToWorker) -> None:
+        """Send a message; it may be lost."""
+        receiver = incarnation.partition("#")[0]
+        self.world.network.send(
+            self.name, receiver, lambda: self.world.to_worker(incarnation, message)
+        )
+
+
+class SimPoints:
+    """The labelled moments, where a run may crash the process that passes."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    async def hit(self, name: str) -> None:
+        """Count a moment; end or pause the process if this one is armed."""
+        world = self.world
+        count = world.hits[name] = world.hits.get(name, 0) + 1
+        action = world.crashes.pop((name, count), None)
+        process = PROCESS.get()
+        if action is None or process is None:
+            return
+        world.note("fault", fault=action, at_point=name, count=count)
+        if action == "kill":
+            world.kill(process[0])
+            await asyncio.Event().wait()
+        elif action == "pause":
+            world.loop.pause(process, world.settings.lease_s * 2.5)
+            await asyncio.sleep(0)
+
+
+def _record(change: Put) -> object:
+    if change.key.startswith("job/") or change.key.startswith("history/"):
+        return decode(Job, change.value)
+    if change.key.startswith("pipeline/"):
+        return decode(Pipeline, change.value)
+    return change.value.decode()
