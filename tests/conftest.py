@@ -1,22 +1,22 @@
 """Fixtures for every test: one Spark session for the whole run."""
 
 import os
-import sys
 from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.worker.conf import SPARK_CONF
+from holdfast.worker import driver
+
+# Tests start Spark from a cache where `holdfast warmup` has made one, and never make one.
+os.environ.setdefault("HOLDFAST_AOT", "use")
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """A local Spark with the settings jobs run with."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[2]")
-    for key, value in SPARK_CONF.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A local Spark on two cores, started as jobs start it, with the settings jobs run with."""
+    starting = driver.begin({}, 2, tmp_path_factory.mktemp("logs") / "spark.log")
+    try:
+        yield starting.session()
+    finally:
+        driver.stop(starting)

@@ -23,8 +23,8 @@ from holdfast.master import blob
 from holdfast.master.desk import Desk
 from holdfast.master.keeper import Keeper
 from holdfast.master.pipeline_keeper import PipelineKeeper
+from holdfast.master.records import encode, history_key
 from holdfast.store.contract import Delete, Guard, Put
-from holdfast.store.records import encode, history_key
 
 
 class JobKeeper(Keeper[Job]):

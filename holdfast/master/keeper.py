@@ -12,7 +12,7 @@ from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
 from holdfast.errors import Fenced
 from holdfast.master.desk import Desk
-from holdfast.store.records import encode
+from holdfast.master.records import encode
 
 S = TypeVar("S", Job, Pipeline)
 

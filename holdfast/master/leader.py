@@ -26,8 +26,8 @@ from holdfast.master.crew import Crew, missing
 from holdfast.master.desk import Desk
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.pipeline_keeper import PipelineKeeper
+from holdfast.master.records import decode, encode, job_key, pipeline_key
 from holdfast.store.contract import Guard, Put
-from holdfast.store.records import decode, encode, job_key, pipeline_key
 from holdfast.wire.messages import (
     BarrierAck,
     EndConfirmed,
@@ -61,7 +61,7 @@ class Leader:
             self._keep_job(decode(Job, item.value), item.revision, item.created)
         for item in pipelines:
             self._keep_pipeline(decode(Pipeline, item.value), item.revision)
-        # Nothing may be answered or ordered before: what is not loaded would look as if it were not.
+        # Nothing may be answered or ordered before: what is not loaded would seem not to exist.
         self.loaded = True
         for keeper in list(self.jobs.values()):
             self._start(keeper)

@@ -44,7 +44,8 @@ class HistoryLost(HoldfastError):
     """The store went back: commits that it had answered are gone, by a failover or a restore.
 
     Revisions are being given out a second time, so guards mean nothing any more: stop leading and
-    tell a person.  The store object refuses everything from then on; a new one starts afresh.
+    tell a person.  A client of a server that noticed this refuses everything from then on; a new
+    client starts afresh.
     """
 
 

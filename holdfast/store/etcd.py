@@ -9,6 +9,7 @@ keeps every old value until its disk quota is full.
 import asyncio
 import base64
 import math
+import re
 import ssl
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -36,6 +37,7 @@ TIMEOUT_S = 5.0
 SILENCE_S = 2.0
 RETRY_S = 0.2
 PAGE_KEYS = 500
+HOST = re.compile(r"([\w.-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?")
 
 
 class EtcdStore:
@@ -114,7 +116,7 @@ class EtcdStore:
         look = {"request_range": {"key": _b64((*guards, *changes)[0].key.encode())}}
         body = {
             "compare": [_compare(guard) for guard in guards],
-            "success": [_operation(change) for change in changes] or [],
+            "success": [_operation(change) for change in changes] or [look],
         }
         floor = self._floor.at()
         answer = await self._gateway.write("/v3/kv/txn", body)
@@ -253,15 +255,16 @@ async def open_url(url: str) -> Store:
 
 def _options(address: str) -> dict[str, Any]:
     scheme, _, rest = address.partition("://")
-    if scheme not in ("http", "https") or not rest:
+    place, _, query = rest.partition("?")
+    login, _, hosts = place.rpartition("@")
+    named = [host.removeprefix(f"{scheme}://").rstrip("/") for host in hosts.split(",")]
+    if scheme not in ("http", "https") or not all(HOST.fullmatch(host) for host in named):
         raise UserError(
             "The store etcd: names no servers. Write etcd:http://host1:2379,host2:2379, or https.",
             code="store.url",
         )
-    place, _, query = rest.partition("?")
-    login, _, hosts = place.rpartition("@")
     user, _, password = login.partition(":")
-    endpoints = [f"{scheme}://{host.removeprefix(scheme + '://')}" for host in hosts.split(",")]
+    endpoints = [f"{scheme}://{host}" for host in named]
     return {
         "endpoints": endpoints,
         "tls": _tls(query) if scheme == "https" else None,

@@ -126,32 +126,30 @@ async def broken_connections_double_nothing(bench: Bench) -> None:
     store, other, watcher = [await bench.client() for _ in range(3)]
     key = bench.key("counter")
     start = await bench.put(store, "start", b"")
-    cuts = 0
-    done = asyncio.Event()
+    cuts = counted = 0
 
     async def cut() -> None:
         nonlocal cuts
-        while not done.is_set():
-            await asyncio.sleep(0.04)
+        while cuts < 8:
+            await asyncio.sleep(0.1)
             await bench.disturb.cut()
             cuts += 1
 
     async def count_up(client: Store) -> None:
-        for _ in range(10):
+        nonlocal counted
+        while cuts < 8:
             await add_one(client, key)
-            await asyncio.sleep(0.02)
+            counted += 1
+            await asyncio.sleep(0.01)
 
     async with following(watcher, key, start) as seen:
-        cutting = asyncio.create_task(cut())
-        await asyncio.gather(count_up(store), count_up(other))
-        done.set()
-        await cutting
-        await _until("the watch catches up", lambda: len(seen) >= 20)
-    require("connections were broken", cuts > 3, cuts)
+        await asyncio.gather(cut(), count_up(store), count_up(other))
+        await _until("the watch catches up", lambda: len(seen) >= counted)
     count, marks = parse_count(await _working(lambda: store.get(key)))
-    same("counted exactly", (count, len(set(marks))), (20, 20))
+    require("something was counted", counted > 0)
+    same("counted exactly", (count, len(set(marks))), (counted, counted))
     counts = [parse_count(must(change.item))[0] for change in seen]
-    same("the watch saw each count once, in order", counts, list(range(1, 21)))
+    same("the watch saw each count once, in order", counts, list(range(1, counted + 1)))
 
 
 async def _refused_in_time(promise: str, kind: type[Exception], call: Awaitable[object]) -> None:

@@ -26,7 +26,7 @@ from holdfast.worker.jvm import COLLECTOR, module_flags, spark_jars
 AOT_MAJOR_MIN = 25
 KEPT_MAX = 3
 FREE_BYTES_MIN = 2 << 30
-RETRY_S = 24 * 3600
+RETRY_S = 3600
 
 _running: list[subprocess.Popen[bytes]] = []
 """Trainers in the background.  Kept, because Python complains about children that it forgets."""
@@ -87,7 +87,7 @@ def train(*, background: bool = False) -> int:
 def train_in_background_if_missing() -> None:
     """Make the cache for the next run, at the lowest priority, if there is none.
 
-    The trainer outlives us.  Only one trains at a time, and after a failure none for a day.
+    The trainer outlives us.  Only one trains at a time, and after a failure none for an hour.
     """
     if _mode() != "auto":
         return

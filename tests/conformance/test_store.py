@@ -24,7 +24,8 @@ from holdfast.testing.store_bench import Disturb, Open
 from tests.conformance.network import Disturbance, Proxy
 from tests.conformance.servers import Etcd, Postgres
 
-LEASE_S = 1.0
+SERVER_LEASE_S = 1.0
+LOCAL_LEASE_S = 0.5
 IMPATIENCE_S = 1.0
 
 
@@ -34,6 +35,7 @@ class Place:
 
     open: Open
     disturb: Disturb | None = None
+    lease_s: float = LOCAL_LEASE_S
 
 
 Surroundings = Callable[[], AbstractAsyncContextManager[Place]]
@@ -42,7 +44,7 @@ Surroundings = Callable[[], AbstractAsyncContextManager[Place]]
 def run(check: Check, surroundings: Surroundings) -> None:
     async def inside() -> None:
         async with surroundings() as place:
-            await run_check(check, place.open, disturb=place.disturb, lease_s=LEASE_S)
+            await run_check(check, place.open, disturb=place.disturb, lease_s=place.lease_s)
 
     asyncio.run(inside())
 
@@ -83,7 +85,7 @@ def on_etcd(server: Etcd) -> Surroundings:
             async def open_() -> Store:
                 return EtcdStore([f"http://127.0.0.1:{proxy.port}"], timeout_s=IMPATIENCE_S)
 
-            yield Place(open_, Disturbance(server, proxy))
+            yield Place(open_, Disturbance(server, proxy), SERVER_LEASE_S)
 
     return inside
 
@@ -96,7 +98,7 @@ def on_postgres(server: Postgres) -> Surroundings:
             async def open_() -> Store:
                 return await PostgresStore.open(server.url_at(proxy.port), timeout_s=IMPATIENCE_S)
 
-            yield Place(open_, Disturbance(server, proxy))
+            yield Place(open_, Disturbance(server, proxy), SERVER_LEASE_S)
 
     return inside
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from holdfast.connectors.sql.columns import any_column
 from holdfast.connectors.sql.dialect import dotted, text_of_node
-from holdfast.connectors.sql.projection import output_name
+from holdfast.connectors.sql.projection import is_star, output_name
 from holdfast.connectors.sql.translate import Translator
 from holdfast.errors import UserError
 from holdfast.model.types import Type

@@ -44,6 +44,9 @@ class Types:
 
     type_text = "type or list of type"
 
+    def __str__(self) -> str:
+        return ", ".join(str(kind) for kind in self.types)
+
     @classmethod
     def from_node(cls, node: Node, where: str, report: Report) -> "Types":
         """Read the types; those that JSON cannot give are mistakes."""

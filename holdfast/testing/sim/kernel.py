@@ -38,7 +38,7 @@ class SimLoop(asyncio.BaseEventLoop):
         self._deferred: list[tuple[float, asyncio.Handle]] = []
         self._tasks: list[asyncio.Task[Any]] = []
         self.set_exception_handler(self._note_error)
-        self.set_task_factory(self._make_task)
+        self.set_task_factory(self._make_task)  # type: ignore[arg-type]
 
     def time(self) -> float:
         """Return virtual seconds since the start."""
@@ -74,7 +74,7 @@ class SimLoop(asyncio.BaseEventLoop):
         for task in self._tasks:
             if not task.done():
                 with contextlib.suppress(RuntimeError):  # a `finally` that awaits
-                    task.get_coro().close()  # type: ignore[union-attr]
+                    task.get_coro().close()
         self.close()
 
     def _make_task(
@@ -112,14 +112,14 @@ class SimLoop(asyncio.BaseEventLoop):
         """Move what is due to the ready queue; jump in time if nothing else can run."""
         scheduled, ready = self._scheduled, self._ready
         while scheduled and scheduled[0]._cancelled:
-            heapq.heappop(scheduled)._scheduled = False
+            heapq.heappop(scheduled)._scheduled = False  # type: ignore[attr-defined]
         if not ready:
             if not scheduled:
                 raise RuntimeError("nothing can ever run again")
             self._now = max(self._now, scheduled[0].when())
         while scheduled and scheduled[0].when() <= self._now + 1e-9:
             handle = heapq.heappop(scheduled)
-            handle._scheduled = False
+            handle._scheduled = False  # type: ignore[attr-defined]
             if not handle._cancelled:
                 ready.append(handle)
         if self._deferred:
@@ -128,12 +128,12 @@ class SimLoop(asyncio.BaseEventLoop):
             ready.extend(awake)
 
     def _asleep(self, handle: asyncio.Handle, until: float) -> bool:
-        process = handle._context.get(PROCESS)
+        process: Process | None = handle._context.get(PROCESS)  # type: ignore[attr-defined]
         return until > self._now and process in self._paused
 
     def _held_back(self, handle: asyncio.Handle) -> bool:
         """Drop what belongs to a dead process; put off what belongs to a paused one."""
-        process = handle._context.get(PROCESS)
+        process: Process | None = handle._context.get(PROCESS)  # type: ignore[attr-defined]
         if process is None:
             return False
         if process in self.dead:

@@ -185,10 +185,10 @@ def endings(story: Story) -> Iterator[str]:
             parts = [p for key, p in last.items() if key[:2] == life]
             if any(p.status is not FINISHED or p.final is None for p in parts):
                 yield f"I42 {life[0]} is FINISHED without a final checkpoint of each pipeline"
-    for states in story.pipelines().values():
+    for history in story.pipelines().values():
         finals = {
             s.checkpoints.latest.number
-            for s in states
+            for s in history
             if s.checkpoints.latest and s.checkpoints.latest.kind is Kind.FINAL
         }
         if len(finals) > 1:

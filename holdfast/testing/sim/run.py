@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.errors import Fenced, HoldfastError, UserError
 from holdfast.master.ports import Settings
-from holdfast.store.records import history_key, job_key
+from holdfast.master.records import history_key, job_key
 from holdfast.testing.sim.faults import Faults
 from holdfast.testing.sim.oracle import check
 from holdfast.testing.sim.world import MASTERS, WORKERS, JobSpec, World

@@ -1,11 +1,11 @@
 """A simulated store: linearizable, with latency, outages, and answers that never come."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.errors import OutcomeUnknown, Unavailable
-from holdfast.store.contract import Delete, Guard, Item, LeaseLost, Put
+from holdfast.store.contract import Change, Delete, Guard, Item, LeaseLost, Put
 from holdfast.testing.sim.kernel import PROCESS
 
 if TYPE_CHECKING:
@@ -91,6 +91,11 @@ class SimStore:
     async def commit(self, guards: Sequence[Guard], changes: Sequence[Put | Delete]) -> int | None:
         """Apply a transaction."""
         return await self._call(lambda s: s.commit(guards, changes), writes=True)
+
+    async def watch(self, prefix: str, after: int) -> AsyncGenerator[list[Change], None]:
+        """No simulated process watches: masters hear of changes by making them."""
+        raise AssertionError("the simulated store has no watch")
+        yield []
 
     async def grant_lease(self, ttl_s: float) -> int:
         """Grant a lease."""

@@ -112,7 +112,7 @@ class SimWorker:
         spec = json.loads(order.spec)
         sources = dict.fromkeys(spec["sources"][order.key.task], spec["rows"])
         given = dict(order.positions or ())
-        positions = {s: int(given.get(s) or 0) for s in sources}  # type: ignore[call-overload]
+        positions = {s: int(str(given.get(s) or 0)) for s in sources}
         running = Running(order.key, order.attempt, sources, positions)
         self.tasks[order.key] = running
         self.world.note("start", task=order.key.task, job=order.key.job, attempt=order.attempt,

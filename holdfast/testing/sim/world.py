@@ -12,8 +12,8 @@ from holdfast.core.pipeline import Pipeline
 from holdfast.core.task import Task
 from holdfast.master.master import Master
 from holdfast.master.ports import Ports, Settings
+from holdfast.master.records import decode
 from holdfast.store.contract import Delete, Guard, Put
-from holdfast.store.records import decode
 from holdfast.testing.sim.faults import Faults
 from holdfast.testing.sim.history import History
 from holdfast.testing.sim.kernel import PROCESS, Process, SimClock, SimLoop

@@ -30,6 +30,8 @@ def test_a_url_opens_its_store(url: str, tmp_path: Path) -> None:
         ("sqlite:", "names no file. Write sqlite:PATH."),
         ("etcd:host:2379", "names no servers. Write etcd:http://host1:2379,host2:2379"),
         ("etcd:http://", "names no servers"),
+        ("etcd:http://h1:2379,,h2", "names no servers"),
+        ("etcd:http://h1:port", "names no servers"),
         ("etcd:https://host?capath=x", "does not know capath. It knows ca, cert and key."),
         ("etcd:https://host?ca=/nowhere.pem", "cannot be read: [Errno 2]"),
     ],

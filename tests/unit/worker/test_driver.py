@@ -72,6 +72,8 @@ print("lived")
 def test_spark_starts_works_stops_and_starts_again(tmp_path: Path) -> None:
     program = tmp_path / "life.py"
     program.write_text(LIFE)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "cache").symlink_to(home.cache())  # a warm start, where there is one
     environ = {**os.environ, "HOLDFAST_HOME": str(tmp_path / "home")}
     ran = subprocess.run(
         [sys.executable, "-W", "error", program, tmp_path],

@@ -1,13 +1,17 @@
 """What can be told about a query without Spark."""
 
+from pathlib import Path
+
 import pytest
 
 from holdfast.connect.options import read_options
 from holdfast.connect.report import Report
+from holdfast.connectors.sql.functions_other import FUNCTIONS
 from holdfast.connectors.sql.transform import Sql, SqlOptions
 from holdfast.errors import Place
 from holdfast.model.tree import Block, Entry, Scalar
 
+HERE = Path(__file__).parent
 PLACE = Place("job.conf", 3, 5)
 
 
@@ -83,3 +87,24 @@ def test_a_mistake_stands_at_the_query_in_the_job_file() -> None:
 )
 def test_inputs_meet_where_the_query_reads_more_than_one(query: str, expected: bool) -> None:
     assert Sql.joins(SqlOptions(query=query), ("a", "b")) is expected
+
+
+SEATUNNEL = """
+    ASCII BIT_LENGTH CHAR_LENGTH LENGTH OCTET_LENGTH CHAR CHR CONCAT CONCAT_WS HEXTORAW RAWTOHEX
+    INSERT LOWER LCASE BINARY BYTE UPPER UCASE LEFT RIGHT LOCATE INSTR POSITION LPAD RPAD LTRIM
+    RTRIM TRIM REGEXP_REPLACE REGEXP_LIKE REGEXP_SUBSTR REPEAT REPLACE SOUNDEX SPACE SUBSTRING
+    SUBSTR TO_CHAR TRANSLATE SPLIT ABS ACOS ASIN ATAN COS COSH COT SIN SINH TAN TANH ATAN2 MOD
+    CEIL CEILING EXP FLOOR LN LOG LOG10 RADIANS SQRT PI POWER RAND RANDOM ROUND SIGN TRUNC
+    TRUNCATE CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP NOW DATEADD TIMESTAMPADD DATEDIFF
+    DATE_TRUNC DAYNAME DAY_OF_MONTH DAY_OF_WEEK DAY_OF_YEAR FORMATDATETIME HOUR MINUTE MONTH
+    MONTHNAME PARSEDATETIME TO_DATE IS_DATE QUARTER SECOND WEEK YEAR FROM_UNIXTIME EXPLODE ARRAY
+    COALESCE IFNULL NULLIF UUID
+"""
+
+
+def test_every_function_of_seatunnel_is_known_and_tested() -> None:
+    wanted = set(SEATUNNEL.split())
+    assert wanted <= FUNCTIONS.keys()
+    tables = ("text", "number", "time", "system")
+    shown = "".join((HERE / f"test_sql_{name}.py").read_text("utf-8") for name in tables)
+    assert {name for name in wanted - {"EXPLODE"} if name not in shown} == set()
