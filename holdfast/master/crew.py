@@ -60,6 +60,11 @@ class Crew:
             rooms.append(Room(Place(hello.worker, incarnation), free, hello.tags))
         return rooms
 
+    def holds(self, job: str, incarnation: str) -> bool:
+        """Say whether a worker in contact still holds a task of one life of a job."""
+        held = [h.key for seen in self.seen.values() for h in seen.hello.held]
+        return any(k.job == job and k.incarnation == incarnation for k in held)
+
     def place(self, incarnation: str) -> Place | None:
         """Return the place of a worker in contact, or None."""
         seen = self.seen.get(incarnation)

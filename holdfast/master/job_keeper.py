@@ -38,9 +38,11 @@ class JobKeeper(Keeper[Job]):
         revision: int,
         order: int,
         changed: Callable[[], None],
+        held: Callable[[str, str], bool],
     ) -> None:
         super().__init__(desk, key, state, revision)
         self.order = order
+        self.held = held
         self.pipelines: dict[int, PipelineKeeper] = {}
         self.changed = changed
         self.gone = False
@@ -107,6 +109,10 @@ class JobKeeper(Keeper[Job]):
         ports, job = self.desk.ports, self.state
         await ports.clock.sleep(self.desk.settings.tombstone_s)
         kept = {name for _, name in job.saved}
+        # A task that still runs could stage something after the sweep.
+        while self.held(job.id, job.incarnation):
+            self.desk.check()
+            await ports.clock.sleep(self.desk.settings.retry_s)
         while True:
             self.desk.check()
             try:

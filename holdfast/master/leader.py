@@ -177,7 +177,8 @@ class Leader:
         if keeper and held.failure is not None:
             await keeper.handle(TaskFailed(held.key.task, held.attempt, here, held.failure))
         self.desk.check()
-        stop = StopTask(self.desk.term, held.key, held.attempt)
+        gone = held.key.job not in self.jobs
+        stop = StopTask(self.desk.term, held.key, held.attempt, gone)
         self.desk.ports.workers.send(here.incarnation, stop)
 
     async def _ended(self, report: EndReport) -> None:
@@ -233,7 +234,9 @@ class Leader:
 
     def _keep_job(self, job: Job, revision: int, order: int) -> None:
         key = job_key(job.id)
-        self.jobs[job.id] = JobKeeper(self.desk, key, job, revision, order, self._changed.set)
+        self.jobs[job.id] = JobKeeper(
+            self.desk, key, job, revision, order, self._changed.set, self.crew.holds
+        )
 
     def _keep_pipeline(self, pipeline: Pipeline, revision: int) -> None:
         job = self.jobs.get(pipeline.job)

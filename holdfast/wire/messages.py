@@ -61,11 +61,16 @@ class DeployTask:
 
 @dataclass(frozen=True, slots=True)
 class StopTask:
-    """Give up this attempt and what it has staged; and forget a failure that was heard."""
+    """Give up this attempt, and forget a failure that was heard.
+
+    `gone`: the job's records are no more, so whatever the attempt has staged and nobody committed
+    will never be wanted; its worker removes it.
+    """
 
     term: int
     key: TaskKey
     attempt: int
+    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

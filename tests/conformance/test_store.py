@@ -24,8 +24,7 @@ from holdfast.testing.store_bench import Disturb, Open
 from tests.conformance.network import Disturbance, Proxy
 from tests.conformance.servers import Etcd, Postgres
 
-SERVER_LEASE_S = 1.0
-LOCAL_LEASE_S = 0.5
+LEASE_S = 1.0
 IMPATIENCE_S = 1.0
 
 
@@ -35,7 +34,6 @@ class Place:
 
     open: Open
     disturb: Disturb | None = None
-    lease_s: float = LOCAL_LEASE_S
 
 
 Surroundings = Callable[[], AbstractAsyncContextManager[Place]]
@@ -44,26 +42,13 @@ Surroundings = Callable[[], AbstractAsyncContextManager[Place]]
 def run(check: Check, surroundings: Surroundings) -> None:
     async def inside() -> None:
         async with surroundings() as place:
-            await run_check(check, place.open, disturb=place.disturb, lease_s=place.lease_s)
+            await run_check(check, place.open, disturb=place.disturb, lease_s=LEASE_S)
 
     asyncio.run(inside())
 
 
 def named(checks: tuple[Check, ...]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("check", checks, ids=lambda check: check.__name__)
-
-
-def in_memory() -> Surroundings:
-    @asynccontextmanager
-    async def inside() -> AsyncIterator[Place]:
-        memory = Memory()
-
-        async def open_() -> Store:
-            return MemoryStore(memory)
-
-        yield Place(open_)
-
-    return inside
 
 
 def in_file(folder: Path) -> Surroundings:
@@ -85,7 +70,7 @@ def on_etcd(server: Etcd) -> Surroundings:
             async def open_() -> Store:
                 return EtcdStore([f"http://127.0.0.1:{proxy.port}"], timeout_s=IMPATIENCE_S)
 
-            yield Place(open_, Disturbance(server, proxy), SERVER_LEASE_S)
+            yield Place(open_, Disturbance(server, proxy))
 
     return inside
 
@@ -98,14 +83,21 @@ def on_postgres(server: Postgres) -> Surroundings:
             async def open_() -> Store:
                 return await PostgresStore.open(server.url_at(proxy.port), timeout_s=IMPATIENCE_S)
 
-            yield Place(open_, Disturbance(server, proxy), SERVER_LEASE_S)
+            yield Place(open_, Disturbance(server, proxy))
 
     return inside
 
 
-@named(STORE_CHECKS)
-def test_memory(check: Check) -> None:
-    run(check, in_memory())
+def test_memory() -> None:
+    async def inside() -> None:
+        memory = Memory()
+
+        async def open_() -> Store:
+            return MemoryStore(memory)
+
+        await check_store(open_, lease_s=0.5)
+
+    asyncio.run(inside())
 
 
 @named(STORE_CHECKS)
@@ -121,15 +113,3 @@ def test_etcd(check: Check, etcd: Etcd) -> None:
 @named(STORE_CHECKS + OUTAGE_CHECKS)
 def test_postgres(check: Check, postgres: Postgres) -> None:
     run(check, on_postgres(postgres))
-
-
-def test_the_whole_kit_is_one_line() -> None:
-    async def inside() -> None:
-        memory = Memory()
-
-        async def open_() -> Store:
-            return MemoryStore(memory)
-
-        await check_store(open_, lease_s=0.2)
-
-    asyncio.run(inside())

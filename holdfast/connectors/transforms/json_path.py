@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+
 from holdfast.connect.options import options
 from holdfast.connect.report import Report
 from holdfast.connect.schema import type_from_node
@@ -221,7 +223,6 @@ def _found_lenient(
 
 def _reader(asks: tuple[Ask, ...]) -> "UserDefinedFunctionLike":
     """Return a Spark function from JSON text to the answers to these paths."""
-    import pyarrow as pa
     from pyspark.sql.pandas.functions import arrow_udf
 
     def read_json(texts: pa.Array) -> pa.Array:  # type: ignore[type-arg]

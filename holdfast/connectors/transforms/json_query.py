@@ -9,14 +9,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonpath
+import pyarrow as pa
 
 from holdfast.connectors.transforms.lenient_json import Float, Json, parse
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MISSING = "the path finds nothing"
 
@@ -118,8 +116,6 @@ def answers(text: str | None, asks: Sequence[Ask]) -> list[tuple[str | None, str
 
 def answer_batch(texts: "pa.Array[Any]", asks: Sequence[Ask]) -> "pa.Array[Any]":
     """Return a struct of `v0, e0, v1, e1, ...` for each text: value and error of each path."""
-    import pyarrow as pa
-
     columns: list[list[str | None]] = [[] for _ in range(2 * len(asks))]
     for text in texts.to_pylist():
         for i, (value, error) in enumerate(answers(text, asks)):

@@ -10,7 +10,7 @@ import contextlib
 import contextvars
 import heapq
 import random
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 Process = tuple[str, int]
@@ -21,11 +21,31 @@ PROCESS: contextvars.ContextVar[Process | None] = contextvars.ContextVar("proces
 STEPS_MAX = 400_000
 
 
+class Handle:
+    """A callback that waits for its turn, and the process it belongs to."""
+
+    __slots__ = ("args", "callback", "context", "gone", "process")
+
+    def __init__(
+        self, callback: Callable[..., Any], args: tuple[Any, ...], context: contextvars.Context
+    ) -> None:
+        self.callback = callback
+        self.args = args
+        self.context = context
+        self.process = context.get(PROCESS)
+        self.gone = False
+
+    def cancel(self) -> None:
+        """Never run."""
+        self.gone = True
+
+    def cancelled(self) -> bool:
+        """Say whether it was cancelled."""
+        return self.gone
+
+
 class SimLoop(asyncio.BaseEventLoop):
     """The loop.  Time stands still while anything can run, then jumps to the next timer."""
-
-    _scheduled: list[asyncio.TimerHandle]
-    _ready: Any
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -34,9 +54,13 @@ class SimLoop(asyncio.BaseEventLoop):
         self.dead: set[Process] = set()
         self.errors: list[str] = []
         self._now = 0.0
+        self._runnable: list[Handle] = []
+        self._timers: list[tuple[float, int, Handle]] = []
+        self._timed = 0
         self._paused: dict[Process, float] = {}
-        self._deferred: list[tuple[float, asyncio.Handle]] = []
+        self._deferred: list[Handle] = []
         self._tasks: list[asyncio.Task[Any]] = []
+        self._world = contextvars.Context()
         self.set_exception_handler(self._note_error)
         self.set_task_factory(self._make_task)  # type: ignore[arg-type]
 
@@ -44,19 +68,54 @@ class SimLoop(asyncio.BaseEventLoop):
         """Return virtual seconds since the start."""
         return self._now
 
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> Handle:
+        """Let a callback run at this moment, in any order with the others."""
+        handle = Handle(callback, args, context or contextvars.copy_context())
+        self._runnable.append(handle)
+        return handle
+
+    def call_later(  # type: ignore[override]
+        self,
+        delay: float,
+        callback: Callable[..., Any],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> Handle:
+        """Let a callback run after some virtual seconds."""
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self,
+        when: float,
+        callback: Callable[..., Any],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> Handle:
+        """Let a callback run at a virtual moment."""
+        handle = Handle(callback, args, context or contextvars.copy_context())
+        self._timed += 1
+        heapq.heappush(self._timers, (when, self._timed, handle))
+        return handle
+
+    def in_world(self, delay: float, callback: Callable[..., Any], *args: Any) -> Handle:
+        """Let something happen outside of every process: it happens whoever has died."""
+        return self.call_at(self._now + delay, callback, *args, context=self._world)
+
     def kill(self, process: Process) -> None:
         """End a process at once: nothing of it runs again."""
         self.dead.add(process)
 
     def pause(self, process: Process, seconds: float) -> None:
         """Let a process stand still for a while, as SIGSTOP does."""
-        until = self._now + seconds
-        self._paused[process] = until
-        contextvars.Context().run(self.call_at, until, lambda: None)
+        self._paused[process] = self._now + seconds
+        self.in_world(seconds, self._wake)
 
     def resume_all(self) -> None:
         """Wake every paused process."""
         self._paused.clear()
+        self._wake()
 
     def spawn(self, process: Process | None, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run a coroutine as part of a process; None is the world itself, which never dies."""
@@ -93,59 +152,57 @@ class SimLoop(asyncio.BaseEventLoop):
         """No selector to wake."""
 
     def _run_once(self) -> None:
-        self._collect()
-        ready = self._ready
-        if not ready:
-            return
-        chosen = self.random.randrange(len(ready)) if len(ready) > 1 else 0
-        if chosen:
-            ready[0], ready[chosen] = ready[chosen], ready[0]
-        handle = ready.popleft()
-        if handle._cancelled or self._held_back(handle):
-            return
-        self.steps += 1
-        if self.steps > STEPS_MAX:
-            raise RuntimeError("the simulation does not come to rest")
-        handle._run()
+        """Run callbacks, any runnable one next, until the loop is told to stop."""
+        runnable, pick = self._runnable, self.random.random
+        while not self._stopping:  # type: ignore[attr-defined]
+            if not runnable:
+                self._advance()
+            chosen = int(pick() * len(runnable)) if len(runnable) > 1 else 0
+            handle, runnable[chosen] = runnable[chosen], runnable[-1]
+            runnable.pop()
+            if handle.gone or (handle.process is not None and self._held_back(handle)):
+                continue
+            self.steps += 1
+            if self.steps > STEPS_MAX:
+                raise RuntimeError("the simulation does not come to rest")
+            self._call(handle)
 
-    def _collect(self) -> None:
-        """Move what is due to the ready queue; jump in time if nothing else can run."""
-        scheduled, ready = self._scheduled, self._ready
-        while scheduled and scheduled[0]._cancelled:
-            heapq.heappop(scheduled)._scheduled = False  # type: ignore[attr-defined]
-        if not ready:
-            if not scheduled:
-                raise RuntimeError("nothing can ever run again")
-            self._now = max(self._now, scheduled[0].when())
-        while scheduled and scheduled[0].when() <= self._now + 1e-9:
-            handle = heapq.heappop(scheduled)
-            handle._scheduled = False  # type: ignore[attr-defined]
-            if not handle._cancelled:
-                ready.append(handle)
-        if self._deferred:
-            awake = [h for until, h in self._deferred if not self._asleep(h, until)]
-            self._deferred = [(u, h) for u, h in self._deferred if self._asleep(h, u)]
-            ready.extend(awake)
+    def _call(self, handle: Handle) -> None:
+        try:
+            handle.context.run(handle.callback, *handle.args)
+        except Exception as error:  # noqa: BLE001 -- as asyncio does; the oracle reports it
+            self.errors.append(f"{type(error).__name__}: {error}")
 
-    def _asleep(self, handle: asyncio.Handle, until: float) -> bool:
-        process: Process | None = handle._context.get(PROCESS)  # type: ignore[attr-defined]
-        return until > self._now and process in self._paused
+    def _advance(self) -> None:
+        """Nothing can run: jump to the next timer, and make runnable what is due then."""
+        timers, runnable = self._timers, self._runnable
+        while timers and timers[0][2].gone:
+            heapq.heappop(timers)
+        if not timers:
+            raise RuntimeError("nothing can ever run again")
+        self._now = max(self._now, timers[0][0])
+        due = self._now + 1e-9
+        while timers and timers[0][0] <= due:
+            runnable.append(heapq.heappop(timers)[2])
 
-    def _held_back(self, handle: asyncio.Handle) -> bool:
+    def _held_back(self, handle: Handle) -> bool:
         """Drop what belongs to a dead process; put off what belongs to a paused one."""
-        process: Process | None = handle._context.get(PROCESS)  # type: ignore[attr-defined]
-        if process is None:
-            return False
+        process = handle.process
+        assert process is not None
         if process in self.dead:
             return True
-        until = self._paused.get(process)
-        if until is None:
+        if not self._paused:
             return False
-        if until > self._now:
-            self._deferred.append((until, handle))
-            return True
-        del self._paused[process]
-        return False
+        until = self._paused.get(process)
+        if until is None or until <= self._now:
+            return False
+        self._deferred.append(handle)
+        return True
+
+    def _wake(self) -> None:
+        """Look again at everything that was put off."""
+        self._runnable += self._deferred
+        self._deferred.clear()
 
     def _note_error(self, _loop: object, context: dict[str, Any]) -> None:
         error = context.get("exception")

@@ -1,6 +1,5 @@
 """A simulated network: messages are lost, late, repeated, out of order, or cut off."""
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -28,22 +27,19 @@ class SimNetwork:
             return
         copies = 2 if faults.happens(rng, faults.message_twice) else 1
         for _ in range(copies):
-            self.world.loop.spawn(None, self._carry(sender, receiver, deliver))
+            slow = faults.message_slow_s if faults.happens(rng, 0.05) else 0.03
+            way_s = 0.002 + rng.random() * slow
+            self.world.loop.in_world(way_s, self._arrive, sender, receiver, deliver)
 
-    async def _carry(
+    def _arrive(
         self,
         sender: str,
         receiver: str,
         deliver: Callable[[], Coroutine[Any, Any, None] | None],
     ) -> None:
-        rng, faults = self.world.loop.random, self.world.faults
-        slow = faults.message_slow_s if faults.happens(rng, 0.05) else 0.03
-        await asyncio.sleep(0.002 + rng.random() * slow)
-        if self.cut(sender, receiver):
+        process = self.world.process_of(receiver)
+        if process is None or self.cut(sender, receiver):
             return
         arrives = deliver()
-        process = self.world.process_of(receiver)
-        if arrives is not None and process is not None:
+        if arrives is not None:
             self.world.loop.spawn(process, arrives)
-        elif arrives is not None:
-            arrives.close()

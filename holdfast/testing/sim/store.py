@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.errors import OutcomeUnknown, Unavailable
 from holdfast.store.contract import Change, Delete, Guard, Item, LeaseLost, Put
-from holdfast.testing.sim.kernel import PROCESS
+from holdfast.testing.sim.kernel import PROCESS, SimLoop
 
 if TYPE_CHECKING:
     from holdfast.testing.sim.world import World
@@ -129,24 +129,25 @@ class SimStore:
 
     async def _call(self, action: Callable[[SimStoreServer], T], *, writes: bool) -> T:
         """Send a request, let it land whenever it lands, and wait for the answer a while."""
-        world = self.world
-        answer: asyncio.Future[T] = world.loop.create_future()
-        world.loop.spawn(None, self._serve(action, answer, writes, PROCESS.get()))
+        loop = self.world.loop
+        answer: asyncio.Future[T] = loop.create_future()
+        kind = OutcomeUnknown if writes else Unavailable
+        late = loop.in_world(TIMEOUT_S, _answer, answer, kind("The store did not answer in time."))
+        loop.in_world(_way_s(loop), self._arrive, action, answer, writes, PROCESS.get())
         try:
-            return await asyncio.wait_for(asyncio.shield(answer), TIMEOUT_S)
-        except TimeoutError:
-            kind = OutcomeUnknown if writes else Unavailable
-            raise kind("The store did not answer in time.") from None
+            return await answer
+        finally:
+            late.cancel()
 
-    async def _serve(
+    def _arrive(
         self,
         action: Callable[[SimStoreServer], T],
         answer: "asyncio.Future[T]",
         writes: bool,
         sender: object,
     ) -> None:
+        """Serve a request, whether or not its sender is still alive."""
         world, rng, faults = self.world, self.world.loop.random, self.world.faults
-        await asyncio.sleep(0.001 + rng.random() * 0.01)
         server = world.store
         if world.loop.time() < server.down_until or world.cut(self.owner, "store"):
             _answer(answer, Unavailable("The store is out of reach."))
@@ -160,9 +161,16 @@ class SimStore:
         if writes and faults.happens(rng, faults.store_unknown):
             world.note("fault", fault="store answer lost", of=self.owner)
             return
-        await asyncio.sleep(0.001 + rng.random() * 0.01)
-        if not answer.done() and not world.cut("store", self.owner):
+        world.loop.in_world(_way_s(world.loop), self._return, answer, result)
+
+    def _return(self, answer: "asyncio.Future[T]", result: T) -> None:
+        if not answer.done() and not self.world.cut("store", self.owner):
             answer.set_result(result)
+
+
+def _way_s(loop: SimLoop) -> float:
+    """How long a request or an answer travels."""
+    return 0.001 + loop.random.random() * 0.01
 
 
 def _answer(answer: "asyncio.Future[T]", error: Exception) -> None:

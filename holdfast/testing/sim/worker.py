@@ -86,8 +86,10 @@ class SimWorker:
         match message:
             case DeployTask():
                 self._deploy(message)
-            case StopTask(_, key, attempt):
+            case StopTask(_, key, attempt, gone):
                 self._stop(key, attempt)
+                if gone:
+                    await self.world.tables.sweep(key.job, key.incarnation)
             case Barrier():
                 self._barrier(message)
             case EndConfirmed(_, key, attempt, source):

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,11 +174,12 @@ class World:
                 return master
         return None
 
-    async def to_master(self, name: str, sender: str, message: ToLeader) -> None:
+    def to_master(
+        self, name: str, sender: str, message: ToLeader
+    ) -> Coroutine[Any, Any, None] | None:
         """Hand a worker's message to a master, if it leads."""
         master = self.masters.get(name)
-        if master and master.leader:
-            await master.leader.hear(sender, message)
+        return master.leader.hear(sender, message) if master and master.leader else None
 
     async def to_worker(self, incarnation: str, message: ToWorker) -> None:
         """Hand a leader's message to a worker, if that incarnation is alive."""
