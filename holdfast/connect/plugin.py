@@ -1,11 +1,17 @@
 """What sources, transforms and sinks have in common: a name, options and where they run."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, get_args
 
+from holdfast.errors import Cancelled
 from holdfast.model.job import Mode, Role
 
 O = TypeVar("O")  # noqa: E741
+
+PAUSE_STEP_S = 0.1
+"""How long a pause may overlook a cancel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,16 @@ class Plugin(Generic[O]):
     def __init__(self, options: O, context: Context) -> None:
         self.options = options
         self.context = context
+        self.cancelled: Callable[[], bool] = lambda: False
+        """Says whether the job is being cancelled; the engine replaces it."""
+
+    def pause(self, seconds: float) -> None:
+        """Wait, but raise Cancelled soon after the job is cancelled."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if self.cancelled():
+                raise Cancelled(f"{self.context.stage} was cancelled.")
+            time.sleep(min(left, PAUSE_STEP_S))
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -5,7 +5,6 @@ printed by one writer, so that lines do not mix.
 """
 
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -75,8 +74,7 @@ class Console(Sink[ConsoleOptions]):
                 f"subtaskIndex={task}  rowIndex={number}:  SeaTunnelRow#tableId={path}"
                 f" SeaTunnelRow#kind={kind} : {text}\n"
             )
-            if wait_s:
-                time.sleep(wait_s)
+            self.pause(wait_s)
 
 
 def row_type(rows: Rows) -> str:

@@ -4,7 +4,6 @@ SeaTunnel's own tests use a sink of this name to see what a job does when its si
 ours.  A failure that the job may survive by trying again is raised as Unavailable.
 """
 
-import time
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
@@ -69,7 +68,7 @@ class InMemory(Sink[InMemoryOptions]):
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Count the rows, and fail where the options say so."""
         if self.options.writer_sleep:
-            time.sleep(SLEEP_S)
+            self.pause(SLEEP_S)
         if self.options.throw_out_of_memory:
             raise MemoryError("Sink InMemory runs out of memory, as throw_out_of_memory says.")
         messages = self.options.throw_runtime_exception_list
@@ -78,7 +77,7 @@ class InMemory(Sink[InMemoryOptions]):
             raise Unavailable(f"Sink InMemory: {message}", code="sink.injected")
         found = [Committable(1, str(r.table.path), r.frame.count(), 0, None) for r in tables]
         if self.options.checkpoint_sleep:
-            time.sleep(SLEEP_S)
+            self.pause(SLEEP_S)
         if self.options.throw_exception:
             raise Unavailable("Sink InMemory: write failed.", code="sink.injected")
         return found

@@ -44,6 +44,7 @@ class CheckpointStored:
 
     number: int
     blob: str
+    at_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +82,16 @@ CHECKPOINT = Machine(
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A complete checkpoint: its blob, and the complete one before it (0: none)."""
+    """A complete checkpoint: its blob, and the complete one before it (0: none).
+
+    `at_s` is the date it became complete, for people to read; nothing is decided by it.
+    """
 
     number: int
     kind: Kind
     blob: str
     previous: int
+    at_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +126,8 @@ def step(old: Checkpoints, event: object) -> Checkpoints:
     match event:
         case CheckpointDue(kind, term) if not old.pending:
             new = replace(old, next=old.next + 1, pending=Pending(old.next, kind, term))
-        case CheckpointStored(number, blob) if old.pending and old.pending.number == number:
-            new = _completed(old, old.pending, blob)
+        case CheckpointStored(number) if old.pending and old.pending.number == number:
+            new = _completed(old, old.pending, event)
         case CheckpointFailed(number, reason) if old.pending and old.pending.number == number:
             new = _failed(old, reason)
         case TookOver(term) if old.pending and old.pending.term != term:
@@ -131,9 +136,9 @@ def step(old: Checkpoints, event: object) -> Checkpoints:
     return new
 
 
-def _completed(old: Checkpoints, pending: Pending, blob: str) -> Checkpoints:
+def _completed(old: Checkpoints, pending: Pending, stored: CheckpointStored) -> Checkpoints:
     previous = old.latest.number if old.latest else 0
-    done = Completed(pending.number, pending.kind, blob, previous)
+    done = Completed(pending.number, pending.kind, stored.blob, previous, stored.at_s)
     return replace(
         old, pending=None, latest=done, kept=(*old.kept, done), failed_in_a_row=0, last_failure=""
     )

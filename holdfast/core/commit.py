@@ -97,7 +97,7 @@ def step(old: Commits, event: object) -> Commits:
                 old,
                 waiting=old.waiting[1:],
                 through=number,
-                watermark=_later(old.watermark, watermark),
+                watermark=later(old.watermark, watermark),
             )
         case Listened(number, state) if old.status is LISTENING and old.through == number:
             new = replace(old, listened=number, listeners=state)
@@ -105,7 +105,7 @@ def step(old: Commits, event: object) -> Commits:
     return new
 
 
-def _later(one: int | None, other: int | None) -> int | None:
+def later(one: int | None, other: int | None) -> int | None:
     """A watermark never goes back, and an unknown one changes nothing."""
     known = [w for w in (one, other) if w is not None]
     return max(known, default=None)

@@ -88,6 +88,8 @@ PIPELINE = Machine(
         (ACTIVE, TaskFailed, ACTIVE),
         (ACTIVE, TaskFailed, FAILING),  # the last retry is used, a commit is still owed
         (ACTIVE, TaskFailed, FAILED),
+        (ACTIVE, WorkerLost, FAILING),  # a job without retries, and a commit is still owed
+        (ACTIVE, WorkerLost, FAILED),
         (ACTIVE, PipelineDoomed, FAILED),
         (ACTIVE, Listened, ACTIVE),
         (ACTIVE, Listened, FINISHED),  # that was the final checkpoint
@@ -154,6 +156,7 @@ class Pipeline:
     retries: int = 0
     retained: int = 3
     failures: tuple[Failure, ...] = ()
+    since_s: float = 0.0  # the date of the submit, for people to read
 
 
 def step(old: Pipeline, event: object) -> Pipeline:
@@ -190,7 +193,8 @@ def step(old: Pipeline, event: object) -> Pipeline:
             new = replace(old, checkpoints=replace(old.checkpoints, kept=kept))
         case _:
             new = old
-    if isinstance(event, StopAsked | TaskFailed | PipelineDoomed | Listened):
+    moved = new.status is not old.status
+    if moved or isinstance(event, StopAsked | TaskFailed | PipelineDoomed | Listened):
         PIPELINE.check(old.status, event, new.status)
     return new
 
@@ -228,7 +232,8 @@ def _task_event(old: Pipeline, event: object) -> Pipeline:
         retries=old.retries + isinstance(event, TaskFailed),
     )
     new = _fail_pending(new, f"task {lost[0].id} was lost: {reason}")
-    if new.retries > new.retry_times:
+    # A job without retries must not be run again, whatever ended it.
+    if new.retries > new.retry_times or not new.retry_times:
         return _settled(replace(_no_more_tasks(new, "no retry is left"), status=FAILING))
     return new
 

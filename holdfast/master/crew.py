@@ -5,7 +5,7 @@ one.  Comparing what a worker holds with what the records say is what makes thin
 messages in between only make them fast.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.core.placement import Room
 from holdfast.core.task import Place, Task
@@ -14,10 +14,11 @@ from holdfast.wire.messages import Held, Hello, TaskKey
 
 @dataclass
 class Seen:
-    """A worker's last hello and when it came."""
+    """A worker's last hello, when it came, and since when each attempt stands where it stands."""
 
     hello: Hello
     at_s: float
+    moved: dict[tuple[TaskKey, int], tuple[int | None, float]] = field(default_factory=dict)
 
 
 class Crew:
@@ -32,7 +33,13 @@ class Crew:
         known = self.seen.get(hello.incarnation)
         if known and known.hello.sequence >= hello.sequence:
             return None
-        self.seen[hello.incarnation] = Seen(hello, now_s)
+        moved = {}
+        for held in hello.held:
+            one = (held.key, held.attempt)
+            before = known.moved.get(one) if known else None
+            stands = before is not None and before[0] == held.progress
+            moved[one] = before if before and stands else (held.progress, now_s)
+        self.seen[hello.incarnation] = Seen(hello, now_s, moved)
         others = [i for i, s in self.seen.items() if s.hello.worker == hello.worker]
         replaced = [i for i in others if i != hello.incarnation]
         for incarnation in replaced:
@@ -64,6 +71,12 @@ class Crew:
         """Say whether a worker in contact still holds a task of one life of a job."""
         held = [h.key for seen in self.seen.values() for h in seen.hello.held]
         return any(k.job == job and k.incarnation == incarnation for k in held)
+
+    def stands_s(self, incarnation: str, held: Held, now_s: float) -> float:
+        """Return for how long an attempt has not got on; 0 if its worker cannot say."""
+        seen = self.seen.get(incarnation)
+        progress, since_s = (seen.moved if seen else {}).get((held.key, held.attempt), (None, 0.0))
+        return 0.0 if progress is None else now_s - since_s
 
     def place(self, incarnation: str) -> Place | None:
         """Return the place of a worker in contact, or None."""

@@ -5,6 +5,7 @@ Taking over is nothing special: the records are loaded, and each keeper does wha
 
 import asyncio
 from collections.abc import Coroutine, Iterator
+from dataclasses import replace
 from typing import Any
 
 from holdfast.core.checkpoint import TookOver
@@ -24,10 +25,12 @@ from holdfast.core.task import (
 from holdfast.errors import Fenced, Unavailable, UserError
 from holdfast.master.crew import Crew, missing
 from holdfast.master.desk import Desk
+from holdfast.master.health import Report
+from holdfast.master.history import trim
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.pipeline_keeper import PipelineKeeper
-from holdfast.master.records import decode, encode, job_key, pipeline_key
-from holdfast.store.contract import Guard, Put
+from holdfast.master.records import R, RecordUnreadable, decode, encode, job_key, pipeline_key
+from holdfast.store.contract import Guard, Item, Put
 from holdfast.wire.messages import (
     BarrierAck,
     EndConfirmed,
@@ -49,6 +52,7 @@ class Leader:
         self.jobs: dict[str, JobKeeper] = {}
         self.crew = Crew(desk.ports.clock.now())
         self.waits: dict[TaskKey, str] = {}
+        self.quarantined: dict[str, str] = {}
         self.loaded = False
         self._changed = asyncio.Event()
         self._beside: list[asyncio.Task[None]] = []
@@ -58,9 +62,14 @@ class Leader:
         jobs = await self.desk.read_range("job/")
         pipelines = await self.desk.read_range("pipeline/")
         for item in jobs:
-            self._keep_job(decode(Job, item.value), item.revision, item.created)
+            job = self._decoded(Job, item)
+            if job:
+                self._keep_job(job, item.revision, item.created)
         for item in pipelines:
-            self._keep_pipeline(decode(Pipeline, item.value), item.revision)
+            pipeline = self._decoded(Pipeline, item)
+            if pipeline:
+                self._keep_pipeline(pipeline, item.revision)
+        self._set_aside_parts()
         # Nothing may be answered or ordered before: what is not loaded would seem not to exist.
         self.loaded = True
         for keeper in list(self.jobs.values()):
@@ -84,12 +93,15 @@ class Leader:
         for as long as the id is in use, its tombstone included.
         """
         self._check_loaded()
+        self._check_whole(job.id)
         known = self.jobs.get(job.id)
         if known:
             if known.state.token == job.token:
                 await self.desk.confirm(known.key, known.revision)
                 return
             raise UserError(_in_use(known), code="job.exists")
+        since_s = self.desk.ports.clock.date()
+        pipelines = tuple(replace(p, since_s=since_s) for p in pipelines)
         key = job_key(job.id)
         keys = [key, *(pipeline_key(p.job, p.number) for p in pipelines)]
         values = [encode(job), *(encode(p) for p in pipelines)]
@@ -107,6 +119,15 @@ class Leader:
     async def savepoint(self, job: str, request: str) -> None:
         """Make the wish for a savepoint durable."""
         await self._want(job, SavepointWanted(request))
+
+    def health(self, job: str) -> list[Report]:
+        """Return how each pipeline of a job gets on."""
+        keeper = self.jobs.get(job)
+        pipelines = keeper.pipelines.values() if keeper and not keeper.terminal else ()
+        return [
+            p.health({k.task: why for k, why in self.waits.items() if k == p.task_key(k.task)})
+            for p in pipelines
+        ]
 
     async def hear(self, sender: str, message: ToLeader) -> None:
         """Take in a worker's message; what comes before the records are loaded comes again."""
@@ -134,6 +155,7 @@ class Leader:
 
     async def _want(self, job: str, event: object) -> None:
         self._check_loaded()
+        self._check_whole(job)
         keeper = self.jobs.get(job)
         if keeper is None:
             raise UserError(f"There is no job {job}.", code="job.unknown")
@@ -170,16 +192,32 @@ class Leader:
         """Compare one attempt that a worker holds with what the records say."""
         keeper = self._find(held.key)
         task = _task(keeper, held.key.task)
-        if keeper and task and task.runs_as(held.attempt, here) and held.failure is None:
+        failure = held.failure or self._hangs(keeper, task, held, here)
+        if keeper and task and task.runs_as(held.attempt, here) and failure is None:
             if task.status is TaskStatus.PLACED:
                 await keeper.handle(TaskStarted(task.id, held.attempt, here))
             return
-        if keeper and held.failure is not None:
-            await keeper.handle(TaskFailed(held.key.task, held.attempt, here, held.failure))
+        if keeper and failure is not None:
+            await keeper.handle(TaskFailed(held.key.task, held.attempt, here, failure))
         self.desk.check()
         gone = held.key.job not in self.jobs
         stop = StopTask(self.desk.term, held.key, held.attempt, gone)
         self.desk.ports.workers.send(here.incarnation, stop)
+
+    def _hangs(
+        self, keeper: PipelineKeeper | None, task: Task | None, held: Held, here: Place
+    ) -> str | None:
+        """Return the reason to give up a task that is alive and gets nowhere, or None.
+
+        A task whose sources are at their end has nothing left to do and may stand still.
+        """
+        clock, bound_s = self.desk.ports.clock, self.desk.settings.progress_s
+        if keeper is None or task is None or not task.runs_as(held.attempt, here):
+            return None
+        if self.crew.stands_s(here.incarnation, held, clock.now()) <= bound_s:
+            return None
+        at_end = {r.source for r in keeper.state.completion.ready}
+        return None if set(task.sources) <= at_end else f"it made no progress for {bound_s:.0f} s"
 
     async def _ended(self, report: EndReport) -> None:
         keeper = self._find(report.key)
@@ -210,7 +248,8 @@ class Leader:
         while True:
             await self._changed.wait()
             self._changed.clear()
-            self._bury_gone()
+            if self._bury_gone():
+                await trim(self.desk)
             for keeper in [k for k in self.jobs.values() if not k.closed]:
                 await keeper.look()
             await self._place()
@@ -227,10 +266,12 @@ class Leader:
             keeper = self.jobs[choice.wanted.job].pipelines[choice.wanted.pipeline]
             await keeper.handle(TaskPlaced(choice.wanted.task, choice.wanted.attempt, choice.place))
 
-    def _bury_gone(self) -> None:
-        for keeper in [k for k in self.jobs.values() if k.gone]:
+    def _bury_gone(self) -> bool:
+        gone = [k for k in self.jobs.values() if k.gone]
+        for keeper in gone:
             keeper.close()
             del self.jobs[keeper.state.id]
+        return bool(gone)
 
     def _keep_job(self, job: Job, revision: int, order: int) -> None:
         key = job_key(job.id)
@@ -241,11 +282,43 @@ class Leader:
     def _keep_pipeline(self, pipeline: Pipeline, revision: int) -> None:
         job = self.jobs.get(pipeline.job)
         if job is None or job.state.incarnation != pipeline.incarnation:
-            return  # quarantined: a pipeline without its job is never run
+            reason = f"Pipeline {pipeline.number} has no job record of its incarnation."
+            self.quarantined.setdefault(pipeline.job, reason)
+            return
         key = pipeline_key(pipeline.job, pipeline.number)
         job.pipelines[pipeline.number] = PipelineKeeper(
             self.desk, key, pipeline, revision, job.state.spec, self._changed.set
         )
+
+    def _decoded(self, kind: type[R], item: Item) -> R | None:
+        """Read a record.  A damaged one keeps its job aside; the others must not wait for it.
+
+        A version we do not know is another matter: a master that meets one must not lead at all.
+        """
+        try:
+            return decode(kind, item.value)
+        except RecordUnreadable as error:
+            if error.code == "record.version":
+                raise
+            self.quarantined.setdefault(item.key.split("/")[1], str(error))
+            return None
+
+    def _set_aside_parts(self) -> None:
+        """Never run a job of which a record is missing: what is not there would count as done."""
+        for job in list(self.jobs.values()):
+            wanted, there = job.state.pipelines, len(job.pipelines)
+            if wanted != there:
+                reason = f"Of its {wanted} pipeline records {there} can be read."
+                self.quarantined.setdefault(job.state.id, reason)
+            if job.state.id in self.quarantined:
+                del self.jobs[job.state.id]
+
+    def _check_whole(self, job: str) -> None:
+        if job in self.quarantined:
+            raise UserError(
+                f"Job {job} is set aside: {self.quarantined[job]} Repair or remove its records.",
+                code="job.damaged",
+            )
 
     def _start(self, keeper: JobKeeper) -> None:
         """Do what the records owe.  A terminal job only waits for its cleanup."""

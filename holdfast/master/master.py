@@ -8,11 +8,15 @@ from holdfast.errors import OutcomeUnknown, Unavailable
 from holdfast.master.desk import LEADER, Desk
 from holdfast.master.leader import Leader
 from holdfast.master.ports import Ports
-from holdfast.store.contract import Guard, LeaseLost, Put, Store
+from holdfast.master.records import RecordUnreadable
+from holdfast.store.contract import Guard, HistoryLost, LeaseLost, Put, Store
 
 
 class Master:
-    """One master process.  `leader` is what it does while it leads, None otherwise."""
+    """One master process.  `leader` is what it does while it leads, None otherwise.
+
+    `refusal` says why it will not lead though it could; empty if there is no such reason.
+    """
 
     def __init__(self, name: str, incarnation: str, store: Store, ports: Ports) -> None:
         self.name = name
@@ -21,20 +25,35 @@ class Master:
         self.ports = ports
         self.election = Election(ports.settings.lease_s)
         self.leader: Leader | None = None
+        self.refusal = ""
         self._campaigns = 0
 
     async def run(self) -> None:
         """Be a master for as long as this process lives."""
         while True:
-            lease = await self._campaign()
-            if lease is None:
-                await self.ports.clock.sleep(self.ports.settings.campaign_s)
-                continue
             try:
-                await self._lead(lease)
-            finally:
-                self._step_down()
-            await self._release(lease)
+                rest_s = await self._serve_term()
+            except HistoryLost as error:
+                # Numbers are being given out a second time; only a person can say what to trust.
+                self.refusal = str(error)
+                return
+            await self.ports.clock.sleep(rest_s)
+
+    async def _serve_term(self) -> float:
+        """Campaign once and lead if that worked; return how long to rest before the next try."""
+        lease = await self._campaign()
+        if lease is None:
+            return self.ports.settings.campaign_s
+        self.refusal = ""
+        try:
+            await self._lead(lease)
+        except RecordUnreadable as error:
+            self.refusal = str(error)
+        finally:
+            self._step_down()
+        await self._release(lease)
+        # Whoever can read the record should be first next time.
+        return self.ports.settings.lease_s if self.refusal else 0.0
 
     async def _campaign(self) -> int | None:
         """Try to become leader; return the lease if that worked.

@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.core import duties, gather
 from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, CheckpointStored, Kind
-from holdfast.core.commit import Committed, Listened
+from holdfast.core.commit import Committed, Listened, later
 from holdfast.core.completion import SourceEnded
 from holdfast.core.duties import (
     Commit,
@@ -19,7 +19,7 @@ from holdfast.core.duties import (
 from holdfast.core.gather import Acked, Gathering
 from holdfast.core.pipeline import ACTIVE, BlobDropped, Pipeline, PipelineDoomed, step, wanted
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
-from holdfast.master import blob
+from holdfast.master import blob, health
 from holdfast.master.desk import Desk
 from holdfast.master.keeper import Keeper
 from holdfast.master.ports import BlobBad, CommitOrder, by_sink, commit_user
@@ -44,7 +44,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.changed = changed
         self.gathering: Gathering | None = None
         self.wants_place: set[str] = set()
-        self.completed_s = desk.ports.clock.now()
+        self.completed_s = desk.ports.clock.now() - _age_s(state, desk.ports.clock.date())
 
     def decide(self, event: object) -> Pipeline:
         return step(self.state, event)
@@ -76,6 +76,12 @@ class PipelineKeeper(Keeper[Pipeline]):
                 await self._listen(number, state)
             case DropBlob(number, name):
                 await self._drop(number, name)
+
+    def health(self, waits: dict[str, str]) -> health.Report:
+        """Judge how this pipeline gets on."""
+        age_s = self.desk.ports.clock.now() - self.completed_s
+        missing = ", ".join(self.gathering.waiting) if self.gathering else ""
+        return health.report(self.state, age_s, self.desk.settings.interval_s, waits, missing)
 
     async def tick(self) -> None:
         """Start a periodic checkpoint every interval, for as long as the pipeline is active."""
@@ -153,7 +159,7 @@ class PipelineKeeper(Keeper[Pipeline]):
             await self.handle(CheckpointFailed(order.number, f"its blob was not stored: {error}"))
             return
         self.desk.check()
-        await self.handle(CheckpointStored(order.number, name))
+        await self.handle(CheckpointStored(order.number, name, clock.date()))
         self.completed_s = clock.now()
 
     def _send_barriers(self, order: Gather) -> None:
@@ -177,7 +183,7 @@ class PipelineKeeper(Keeper[Pipeline]):
             return
         for sink, staged in by_sink(content.to_commit(completed.previous)).items():
             user = commit_user(self.state.job, self.state.incarnation, self.state.number, sink)
-            mark = content.watermark
+            mark = later(self.state.commits.watermark, content.watermark)
             order = CommitOrder(user, completed.number, sink, staged, mark)
             try:
                 await publish(self.desk, order)
@@ -219,3 +225,13 @@ class PipelineKeeper(Keeper[Pipeline]):
                 return await self.desk.ports.blobs.get(name)
             except Unavailable:
                 await self.desk.ports.clock.sleep(self.desk.settings.retry_s)
+
+
+def _age_s(pipeline: Pipeline, date_s: float) -> float:
+    """Return how long ago the last checkpoint was, as far as the dates of two processes can tell.
+
+    Asked once, when a leader takes a record over; from then on it only measures.
+    """
+    latest = pipeline.checkpoints.latest
+    stamp_s = latest.at_s if latest else pipeline.since_s
+    return max(0.0, date_s - stamp_s) if stamp_s else 0.0

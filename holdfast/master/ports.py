@@ -16,10 +16,13 @@ class BlobBad(HoldfastError):
 
 
 class Clock(Protocol):
-    """Time that only measures: it never goes back and does not tell the date."""
+    """Time that only measures, and never goes back; and the date, which decides nothing."""
 
     def now(self) -> float:
         """Return seconds since some moment."""
+
+    def date(self) -> float:
+        """Return seconds since 1970, for people to read.  It may jump; nothing depends on it."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -94,6 +97,7 @@ class Settings:
     campaign_s: float = 0.5
     resend_s: float = 0.5
     worker_lost_s: float = 3.0
+    progress_s: float = 10.0
     interval_s: float = 1.0
     timeout_s: float = 5.0
     tombstone_s: float = 5.0

@@ -24,11 +24,15 @@ class TaskKey:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """One attempt on a worker: it runs, or it failed and the leader has not yet heard."""
+    """One attempt on a worker: it runs, or it failed and the leader has not yet heard.
+
+    `progress` grows whenever the task gets on, rows or not; None from a worker that cannot say.
+    """
 
     key: TaskKey
     attempt: int
     failure: str | None = None
+    progress: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

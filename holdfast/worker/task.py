@@ -71,6 +71,7 @@ class TaskRun:
             if stage.role is Role.TRANSFORM:
                 continue
             plugin = build_plugin(stage, registry, context_for(job, stage, running.job_id, python))
+            plugin.cancelled = running.cancelled
             if isinstance(plugin, Source):
                 self.sources[stage.id] = plugin
             elif isinstance(plugin, Sink):

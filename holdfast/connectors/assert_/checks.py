@@ -55,6 +55,8 @@ def table_failures(rule: CatalogTableRule, table: Table) -> Iterator[str]:
             yield f"its constraints are {_listed(found)}, not {_listed(wanted)}"
     if rule.column_rule is not None:
         yield from _column_failures(rule.column_rule, table)
+    if rule.table_path is not None and rule.table_path != str(table.path):
+        yield f"its path is {table.path}, not {rule.table_path}"
     identifier = rule.table_identifier_rule
     if identifier and (table.catalog, str(table.path)) != (
         identifier.catalog_name,

@@ -134,6 +134,8 @@ class IdentifierRule:
 class CatalogTableRule:
     """What is known about the table must be this."""
 
+    #: The path the table must have.
+    table_path: str | None = None
     #: The primary key it must have.
     primary_key_rule: PrimaryKeyRule | None = None
     #: All constraints it must have, in any order.

@@ -1,7 +1,7 @@
 """What can go wrong in one run, and how badly; drawn from the seed, or all of it off."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass
@@ -35,6 +35,10 @@ class Faults:
             task_failure=rng.choice([0.0, 0.0, 0.01]),
             foreign_commit=rng.choice([0.0, 0.2]),
         )
+
+    def fresh(self) -> "Faults":
+        """Return the same magnitudes for another run: a run ends its own."""
+        return replace(self, quiet=False)
 
     def happens(self, rng: random.Random, chance: float) -> bool:
         """Say whether a fault of this chance strikes now."""

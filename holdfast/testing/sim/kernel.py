@@ -10,6 +10,7 @@ import contextlib
 import contextvars
 import heapq
 import random
+import warnings
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -51,6 +52,7 @@ class SimLoop(asyncio.BaseEventLoop):
         super().__init__()
         self.random = random.Random(seed)
         self.steps = 0
+        self.in_order = False
         self.dead: set[Process] = set()
         self.errors: list[str] = []
         self._now = 0.0
@@ -112,6 +114,11 @@ class SimLoop(asyncio.BaseEventLoop):
         self._paused[process] = self._now + seconds
         self.in_world(seconds, self._wake)
 
+    def resume(self, process: Process) -> None:
+        """Wake one paused process."""
+        self._paused.pop(process, None)
+        self._wake()
+
     def resume_all(self) -> None:
         """Wake every paused process."""
         self._paused.clear()
@@ -130,10 +137,16 @@ class SimLoop(asyncio.BaseEventLoop):
 
     def end(self) -> None:
         """Let go of everything that still waits, the dead included, and close."""
-        for task in self._tasks:
-            if not task.done():
-                with contextlib.suppress(RuntimeError):  # a `finally` that awaits
-                    task.get_coro().close()
+        with warnings.catch_warnings():
+            # What a process had prepared and never began when it was killed is no mistake.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            for task in self._tasks:
+                if not task.done():
+                    with contextlib.suppress(RuntimeError):  # a `finally` that awaits
+                        task.get_coro().close()
+            self._runnable.clear()
+            self._timers.clear()
+            self._deferred.clear()
         self.close()
 
     def _make_task(
@@ -153,19 +166,26 @@ class SimLoop(asyncio.BaseEventLoop):
 
     def _run_once(self) -> None:
         """Run callbacks, any runnable one next, until the loop is told to stop."""
-        runnable, pick = self._runnable, self.random.random
+        runnable = self._runnable
         while not self._stopping:  # type: ignore[attr-defined]
             if not runnable:
                 self._advance()
-            chosen = int(pick() * len(runnable)) if len(runnable) > 1 else 0
-            handle, runnable[chosen] = runnable[chosen], runnable[-1]
-            runnable.pop()
+            handle = self._choose(runnable)
             if handle.gone or (handle.process is not None and self._held_back(handle)):
                 continue
             self.steps += 1
             if self.steps > STEPS_MAX:
                 raise RuntimeError("the simulation does not come to rest")
             self._call(handle)
+
+    def _choose(self, runnable: list[Handle]) -> Handle:
+        """Take any runnable callback, or the oldest where a plan asks for order."""
+        if self.in_order or len(runnable) == 1:
+            return runnable.pop(0)
+        chosen = int(self.random.random() * len(runnable))
+        handle, runnable[chosen] = runnable[chosen], runnable[-1]
+        runnable.pop()
+        return handle
 
     def _call(self, handle: Handle) -> None:
         try:
@@ -219,6 +239,11 @@ class SimClock:
     def now(self) -> float:
         """Return virtual seconds."""
         return self.loop.time()
+
+    def date(self) -> float:
+        """Return a date that jumps by hours, forth and back: nothing may depend on it."""
+        hours = int(self.loop.time()) * 7919 % 5 - 2
+        return 1.8e9 + self.loop.time() + hours * 3600
 
     async def sleep(self, seconds: float) -> None:
         """Wait in virtual time."""

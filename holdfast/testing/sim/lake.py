@@ -1,6 +1,7 @@
 """Simulated blobs and tables: slow, sometimes silent about what they did, and with other users."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +13,25 @@ if TYPE_CHECKING:
 
 
 class SimBlobs:
-    """Checkpoint objects.  `torn` and `missing` name those that a test has damaged."""
+    """Checkpoint objects.  `torn` names those that a test has damaged."""
 
     def __init__(self, world: "World") -> None:
         self.world = world
         self.objects: dict[str, bytes] = {}
         self.torn: set[str] = set()
+        self.refused_puts = 0
+        self.full_until = 0.0
+        self.put_s = 0.0
 
     async def put(self, name: str, content: bytes) -> None:
         """Store an object, whole or not at all."""
         await self._pause()
+        await asyncio.sleep(self.put_s)
         self._maybe_fail()
+        if self.refused_puts or self.world.loop.time() < self.full_until:
+            self.refused_puts = max(0, self.refused_puts - 1)
+            self.world.note("fault", fault="blob refused", name=name)
+            raise Unavailable("The blob store has no space left.")
         self.objects[name] = content
         self.world.note("blob", name=name)
 
@@ -67,10 +76,31 @@ class Snapshot:
 
 @dataclass
 class SimTable:
-    """A table: its snapshots, and the last number of each user even after expiry."""
+    """A table: its snapshots, and the last number of each user, which outlives them."""
 
     snapshots: list[Snapshot] = field(default_factory=list)
+    version: int = 0
+    last: dict[str, int] = field(default_factory=dict)
     refuses: str = ""
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Become the next version."""
+        self.snapshots.append(snapshot)
+        self.version += 1
+        self.last[snapshot.user] = max(self.last.get(snapshot.user, 0), snapshot.number)
+
+    def expire(self) -> None:
+        """Forget who added what, as snapshot expiry does; the files stay."""
+        files = tuple(f for s in self.snapshots for f in s.files)
+        self.snapshots = [Snapshot("expired", 0, files, None)]
+
+
+@dataclass
+class Held:
+    """A commit on its way that waits until it is let go."""
+
+    order: CommitOrder
+    gate: asyncio.Event
 
 
 class SimTables:
@@ -81,6 +111,10 @@ class SimTables:
         self.tables: dict[str, SimTable] = {}
         self.files: dict[str, tuple[Any, ...]] = {}
         self.heard: list[tuple[str, int]] = []
+        self.holds: Callable[[CommitOrder], bool] | None = None
+        self.held: list[Held] = []
+        self.silent = 0
+        self.deaf = 0
 
     def table(self, sink: str) -> SimTable:
         """Return the table of a sink."""
@@ -89,23 +123,26 @@ class SimTables:
     def stage(self, name: str, rows: tuple[Any, ...]) -> None:
         """Put rows where no reader looks."""
         self.files[name] = rows
+        self.world.note("stage", file=name)
 
     async def read(self, sink: str, user: str) -> TableState:
         """Return a table's version and what a user has committed."""
         await asyncio.sleep(0.01 + self.world.loop.random.random() * 0.05)
         table = self.table(sink)
-        numbers = [s.number for s in table.snapshots if s.user == user]
-        return TableState(len(table.snapshots), max(numbers, default=0))
+        return TableState(table.version, table.last.get(user, 0))
 
     async def publish(self, version: int, order: CommitOrder) -> bool:
         """Add a snapshot by compare-and-set; it may land long after the caller is gone."""
         loop, faults = self.world.loop, self.world.faults
         answer: asyncio.Future[bool | Exception] = loop.create_future()
+        self.world.note("publish", table=order.sink, user=order.user, number=order.number)
         loop.spawn(None, self._land(version, order, answer))
         result = await answer
         if isinstance(result, Exception):
             raise result
-        if faults.happens(loop.random, faults.commit_unknown):
+        self.silent -= 1
+        if self.silent >= 0 or faults.happens(loop.random, faults.commit_unknown):
+            self.world.note("fault", fault="table did not say")
             raise OutcomeUnknown("The table did not say whether it committed.")
         return result
 
@@ -113,29 +150,45 @@ class SimTables:
         self, version: int, order: CommitOrder, answer: "asyncio.Future[bool | Exception]"
     ) -> None:
         loop, faults = self.world.loop, self.world.faults
-        slow = faults.commit_slow_s if faults.happens(loop.random, 0.15) else 0.1
-        await asyncio.sleep(0.02 + loop.random.random() * slow)
+        if self.holds and self.holds(order):
+            self.held.append(Held(order, asyncio.Event()))
+            self.world.note("held", table=order.sink, number=order.number)
+            await self.held[-1].gate.wait()
+        else:
+            slow = faults.commit_slow_s if faults.happens(loop.random, 0.15) else 0.1
+            await asyncio.sleep(0.02 + loop.random.random() * slow)
         table = self.table(order.sink)
         if faults.happens(loop.random, faults.foreign_commit):
-            table.snapshots.append(Snapshot("someone else", 0, (), None))
-        result: bool | Exception = len(table.snapshots) == version
-        if table.refuses:
-            result = UserError(table.refuses)
-        elif result:
-            files = tuple(str(s.content) for s in order.staged)
-            lost = [f for f in files if f not in self.files]
-            assert not lost, f"committed files are gone: {lost}"
-            table.snapshots.append(Snapshot(order.user, order.number, files, order.watermark))
-            self.world.note(
-                "snapshot", table=order.sink, user=order.user, number=order.number,
-                files=list(files), watermark=order.watermark,
-            )  # fmt: skip
+            table.add(Snapshot("someone else", 0, (), None))
         if not answer.done():
-            answer.set_result(result)
+            answer.set_result(self._add(table, version, order))
+        else:
+            self._add(table, version, order)
+
+    def _add(self, table: SimTable, version: int, order: CommitOrder) -> bool | Exception:
+        files = tuple(str(s.content) for s in order.staged)
+        lost = [f for f in files if f not in self.files]
+        if table.refuses:
+            return UserError(table.refuses)
+        if table.version != version:
+            self.world.note("conflict", table=order.sink, user=order.user, number=order.number)
+            return False
+        if lost:
+            return UserError(f"Staged files are gone: {lost}.")
+        table.add(Snapshot(order.user, order.number, files, order.watermark))
+        self.world.note(
+            "snapshot", table=order.sink, user=order.user, number=order.number,
+            files=list(files), watermark=order.watermark,
+        )  # fmt: skip
+        return True
 
     async def listen(self, user: str, number: int, state: str) -> str:
         """Run the listeners."""
         await asyncio.sleep(0.01 + self.world.loop.random.random() * 0.02)
+        if self.deaf:
+            self.deaf -= 1
+            self.world.note("fault", fault="listener failed", number=number)
+            raise Unavailable("The listener did not answer.")
         self.heard.append((user, number))
         self.world.note("listen", user=user, number=number)
         return str(max(int(state or 0), number))

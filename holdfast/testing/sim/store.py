@@ -2,10 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.errors import OutcomeUnknown, Unavailable
-from holdfast.store.contract import Change, Delete, Guard, Item, LeaseLost, Put
+from holdfast.store.contract import (
+    Change,
+    Delete,
+    Guard,
+    HistoryLost,
+    Item,
+    LeaseLost,
+    Put,
+)
 from holdfast.testing.sim.kernel import PROCESS, SimLoop
 
 if TYPE_CHECKING:
@@ -13,6 +22,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TIMEOUT_S = 1.0
+READS = ("get", "range")
+
+
+@dataclass
+class Armed:
+    """A fault for one call of a method: `unknown` does it and is silent, `error` refuses it."""
+
+    op: str
+    fault: str
+    match: Callable[[Any], bool] = lambda about: True
+    skip: int = 0
 
 
 class SimStoreServer:
@@ -24,6 +44,25 @@ class SimStoreServer:
         self.revision = 0
         self.leases: dict[int, tuple[float, float]] = {}
         self.down_until = 0.0
+        self.stall_until = 0.0
+        self.full_until = 0.0
+        self.armed: list[Armed] = []
+
+    def heal(self) -> None:
+        """End every trouble."""
+        self.down_until = self.stall_until = self.full_until = 0.0
+        self.armed.clear()
+
+    def strikes(self, op: str, about: object) -> str:
+        """Return the fault that is armed for this call, once; empty if there is none."""
+        one = next((a for a in self.armed if a.op == op and a.match(about)), None)
+        if one is None:
+            return ""
+        one.skip -= 1
+        if one.skip >= 0:
+            return ""
+        self.armed.remove(one)
+        return one.fault
 
     def expire(self) -> None:
         """Let lapsed leases go, with the keys that hang on them."""
@@ -46,6 +85,8 @@ class SimStoreServer:
         for guard in guards:
             item = self.items.get(guard.key)
             if (item.revision if item else 0) != guard.revision:
+                keys = [c.key for c in changes]
+                self.world.note_by(self.world.writer, "refused", guard=guard.key, keys=keys)
                 return None
         if any(isinstance(c, Put) and c.lease and c.lease not in self.leases for c in changes):
             return None
@@ -74,10 +115,11 @@ class SimStore:
     def __init__(self, world: "World", owner: str) -> None:
         self.world = world
         self.owner = owner
+        self.seen = 0
 
     async def get(self, key: str) -> Item | None:
         """Read a key."""
-        return await self._call(lambda s: s.items.get(key), writes=False)
+        return await self._call(lambda s: s.items.get(key), "get", key)
 
     async def range(self, prefix: str) -> tuple[list[Item], int]:
         """Read all keys below a prefix."""
@@ -86,11 +128,11 @@ class SimStore:
             found = [s.items[k] for k in sorted(s.items) if k.startswith(prefix)]
             return found, s.revision
 
-        return await self._call(read, writes=False)
+        return await self._call(read, "range", prefix)
 
     async def commit(self, guards: Sequence[Guard], changes: Sequence[Put | Delete]) -> int | None:
         """Apply a transaction."""
-        return await self._call(lambda s: s.commit(guards, changes), writes=True)
+        return await self._call(lambda s: s.commit(guards, changes), "commit", changes)
 
     async def watch(self, prefix: str, after: int) -> AsyncGenerator[list[Change], None]:
         """No simulated process watches: masters hear of changes by making them."""
@@ -105,7 +147,7 @@ class SimStore:
             s.leases[lease] = (s.world.loop.time() + ttl_s, ttl_s)
             return lease
 
-        return await self._call(grant, writes=True)
+        return await self._call(grant, "grant", None)
 
     async def keep_lease(self, lease: int) -> None:
         """Keep a lease."""
@@ -117,23 +159,25 @@ class SimStore:
             s.leases[lease] = (s.world.loop.time() + ttl_s, ttl_s)
             return True
 
-        if not await self._call(keep, writes=True):
+        if not await self._call(keep, "keep", None):
             raise LeaseLost(f"Lease {lease} has lapsed.")
 
     async def revoke_lease(self, lease: int) -> None:
         """End a lease."""
-        await self._call(lambda s: s.drop_lease(lease), writes=True)
+        await self._call(lambda s: s.drop_lease(lease), "revoke", None)
 
     async def close(self) -> None:
         """Nothing to let go of."""
 
-    async def _call(self, action: Callable[[SimStoreServer], T], *, writes: bool) -> T:
+    async def _call(self, action: Callable[[SimStoreServer], T], op: str, about: object) -> T:
         """Send a request, let it land whenever it lands, and wait for the answer a while."""
         loop = self.world.loop
         answer: asyncio.Future[T] = loop.create_future()
-        kind = OutcomeUnknown if writes else Unavailable
+        kind = Unavailable if op in READS else OutcomeUnknown
         late = loop.in_world(TIMEOUT_S, _answer, answer, kind("The store did not answer in time."))
-        loop.in_world(_way_s(loop), self._arrive, action, answer, writes, PROCESS.get())
+        stall_s = max(0.0, self.world.store.stall_until - loop.time())
+        way_s = stall_s + _way_s(loop)
+        loop.in_world(way_s, self._arrive, action, answer, op, about, PROCESS.get())
         try:
             return await answer
         finally:
@@ -143,23 +187,34 @@ class SimStore:
         self,
         action: Callable[[SimStoreServer], T],
         answer: "asyncio.Future[T]",
-        writes: bool,
+        op: str,
+        about: object,
         sender: object,
     ) -> None:
         """Serve a request, whether or not its sender is still alive."""
         world, rng, faults = self.world, self.world.loop.random, self.world.faults
         server = world.store
-        if world.loop.time() < server.down_until or world.cut(self.owner, "store"):
+        down = world.loop.time() < server.down_until
+        full = world.loop.time() < server.full_until and op == "commit" and about
+        if down or full or world.cut(self.owner, "store"):
             _answer(answer, Unavailable("The store is out of reach."))
             return
-        if faults.happens(rng, faults.store_error):
+        struck, writes = server.strikes(op, about), op not in READS
+        if struck == "error" or faults.happens(rng, faults.store_error):
             _answer(answer, Unavailable("The store refused."))
+            return
+        if writes and faults.happens(rng, faults.store_unknown):
+            world.note("fault", fault="store request lost", of=self.owner)
+            return
+        if server.revision < self.seen:
+            _answer(answer, HistoryLost("The store has lost commits that it had answered."))
             return
         server.expire()
         world.writer = sender
         result = action(server)
-        if writes and faults.happens(rng, faults.store_unknown):
-            world.note("fault", fault="store answer lost", of=self.owner)
+        self.seen = max(self.seen, server.revision)
+        if struck == "unknown" or (writes and faults.happens(rng, faults.store_unknown)):
+            world.note("fault", fault="store answer lost", of=self.owner, op=op)
             return
         world.loop.in_world(_way_s(world.loop), self._return, answer, result)
 

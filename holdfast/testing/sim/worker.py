@@ -46,6 +46,7 @@ class Running:
     confirmed: set[str] = field(default_factory=set)
     stopped: bool = False
     failure: str | None = None
+    progress: int = 0
 
     @property
     def ended(self) -> bool:
@@ -81,6 +82,10 @@ class SimWorker:
         """Take in a leader's message; a lower term than the highest seen is refused."""
         if message.term < self.term:
             return
+        if message.term > self.term:
+            # A confirmation counts in its term: the new leader is told everything again.
+            for held in self.tasks.values():
+                held.confirmed.clear()
         self.term = message.term
         self.heard_s = self.world.loop.time()
         match message:
@@ -112,11 +117,14 @@ class SimWorker:
         if known:
             known.stopped = True
         spec = json.loads(order.spec)
-        sources = dict.fromkeys(spec["sources"][order.key.task], spec["rows"])
+        lengths = spec.get("lengths", {})
+        named = spec["sources"][order.key.task]
+        sources = {source: lengths.get(source, spec["rows"]) for source in named}
         given = dict(order.positions or ())
         positions = {s: int(str(given.get(s) or 0)) for s in sources}
         running = Running(order.key, order.attempt, sources, positions)
         self.tasks[order.key] = running
+        running.failure = self.world.poisoned.get(order.key.job)
         self.world.note("start", task=order.key.task, job=order.key.job, attempt=order.attempt,
                         incarnation=order.key.incarnation, worker=self.incarnation)  # fmt: skip
         self.world.loop.spawn(self.process, self._read(running))
@@ -135,6 +143,9 @@ class SimWorker:
             await asyncio.sleep(ROW_S * (0.5 + world.loop.random.random()))
             if running.stopped:
                 return
+            if (running.key.task, running.attempt) in world.hangs:
+                await asyncio.Event().wait()
+            running.progress += 1
             if world.faults.happens(world.loop.random, world.faults.task_failure):
                 running.failure = "a row could not be read"
                 return
@@ -180,6 +191,10 @@ class SimWorker:
             running.carried.append(Staged(number, sink, name))
 
     def _ack(self, running: Running, number: int) -> Acked:
+        mark: tuple[int | None, bool] = (min(running.positions.values()), False)
+        said = self.world.marks.get(running.key.task)
+        if said:
+            mark = said[min(number, len(said)) - 1]
         return Acked(
             number=number,
             task=running.key.task,
@@ -188,19 +203,22 @@ class SimWorker:
             positions=tuple(sorted(running.positions.items())),
             staged=tuple(running.carried),
             ended=running.ended,
-            watermark=min(running.positions.values()),
+            watermark=mark[0],
+            idle=mark[1],
             rows=sum(running.positions.values()),
         )
 
     def _hello(self) -> Hello:
         self.sequence += 1
-        held = tuple(Held(r.key, r.attempt, r.failure) for _, r in sorted(self.tasks.items()))
+        held = tuple(
+            Held(r.key, r.attempt, r.failure, r.progress) for _, r in sorted(self.tasks.items())
+        )
         return Hello(self.name, self.incarnation, self.sequence, self.term, self.slots, (), held)
 
     def _tell(self, message: ToLeader) -> None:
         """Say it to every master; the one that leads listens."""
         for master in self.world.master_names:
-            self.world.network.send(self.name, master, self._delivery(master, message))
+            self.world.network.send(self.name, master, self._delivery(master, message), message)
 
     def _delivery(self, master: str, message: ToLeader) -> Callable[[], Any]:
         return lambda: self.world.to_master(master, self.incarnation, message)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,13 +25,18 @@ from holdfast.wire.messages import ToLeader, ToWorker
 
 MASTERS, WORKERS = ("M1", "M2", "M3"), ("W1", "W2")
 REVIVE_S = (1.0, 6.0)
+DATE_S = 1_800_000_000.0
+
+Event = dict[str, Any]
+Match = Callable[[Event], bool]
+Strike = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class JobSpec:
     """A job for the simulation: pipelines of tasks of sources, and how many rows each has.
 
-    `rows` 0: the sources never end.
+    `rows` 0: the sources never end.  `lengths` names sources that have another number of rows.
     """
 
     id: str
@@ -39,6 +44,11 @@ class JobSpec:
     rows: int = 6
     sinks: tuple[str, ...] = ("t",)
     retry_times: int = 50
+    lengths: tuple[tuple[str, int], ...] = ()
+
+    def length(self, source: str) -> int:
+        """Return how many rows a source has."""
+        return dict(self.lengths).get(source, self.rows)
 
     def records(self, incarnation: str, restore: Any = None) -> tuple[Job, tuple[Pipeline, ...]]:
         """Return the records that a submit of this job writes."""
@@ -57,7 +67,7 @@ class JobSpec:
                     retry_times=self.retry_times, restore=(restore or {}).get(number),
                 )
             )  # fmt: skip
-        spec = json.dumps({"rows": self.rows, "sources": sources})
+        spec = json.dumps({"rows": self.rows, "lengths": dict(self.lengths), "sources": sources})
         job = Job(self.id, incarnation, f"token-{incarnation}", self.id, spec, len(pipelines))
         return job, tuple(pipelines)
 
@@ -80,24 +90,58 @@ class World:
         self.workers: dict[str, SimWorker] = {}
         self.starts: dict[str, int] = {}
         self.specs: dict[str, JobSpec] = {}
-        self.crashes: dict[tuple[str, int], str] = {}
+        self.crashes: dict[tuple[str, int], str | Strike] = {}
+        self.watchers: list[tuple[Match, Callable[[Event], None]]] = []
+        self.dates: dict[str, float] = {}
         self.hits: dict[str, int] = {}
         self.writer: object = None
         self.master_names = MASTERS
         self.slots = 8
+        self.hangs: set[tuple[str, int]] = set()
+        self.poisoned: dict[str, str] = {}
+        self.marks: dict[str, Sequence[tuple[int | None, bool]]] = {}
 
     def note(self, kind: str, **facts: Any) -> None:
         """Add to the history."""
         process = PROCESS.get()
         who = f"{process[0]}#{process[1]}" if process else "world"
+        self._add(who, kind, facts)
+
+    def note_by(self, process: object, kind: str, **facts: Any) -> None:
+        """Add to the history what a process brought about from afar."""
+        who = f"{process[0]}#{process[1]}" if isinstance(process, tuple) else "world"
+        self._add(who, kind, facts)
+
+    def when(self, match: Match, act: Callable[[Event], None]) -> None:
+        """Act once, at the very moment that an event of this kind enters the history."""
+        self.watchers.append((match, act))
+
+    async def saw(self, match: Match, act: Callable[[Event], None] | None = None) -> Event:
+        """Wait for an event; `act` strikes at the very moment, before anyone can go on."""
+        seen: asyncio.Future[Event] = self.loop.create_future()
+
+        def strike(event: Event) -> None:
+            if act:
+                act(event)
+            seen.set_result(event)
+
+        self.when(match, strike)
+        return await seen
+
+    def _add(self, who: str, kind: str, facts: Event) -> None:
         self.history.add(self.loop.time(), who, kind, **facts)
+        if not self.watchers:
+            return
+        event = self.history.events[-1]
+        struck = [w for w in self.watchers if w[0](event)]
+        for watcher in struck:
+            self.watchers.remove(watcher)
+            watcher[1](event)
 
     def wrote(
         self, guards: Sequence[Guard], changes: Sequence[Put | Delete], revision: int
     ) -> None:
         """Note an applied store write, with the records it holds."""
-        writer = self.writer
-        who = f"{writer[0]}#{writer[1]}" if isinstance(writer, tuple) else "world"
         term = next((g.revision for g in guards if g.key == "leader"), None)
         for change in changes:
             facts: dict[str, Any] = {"key": change.key, "revision": revision, "term": term}
@@ -106,7 +150,7 @@ class World:
                 facts["status"] = getattr(facts["record"], "status", "")
             else:
                 facts["deleted"] = True
-            self.history.add(self.loop.time(), who, "write", **facts)
+            self.note_by(self.writer, "write", **facts)
 
     def cut(self, sender: str, receiver: str) -> bool:
         """Say whether messages from one to the other are lost now."""
@@ -130,7 +174,7 @@ class World:
         self.note("boot", name=name, incarnation=process[1])
         if name.startswith("M"):
             ports = Ports(
-                SimClock(self.loop), self.blobs, self.tables, _Workers(self, name),
+                ProcessClock(self, name), self.blobs, self.tables, _Workers(self, name),
                 SimPoints(self), self.settings,
             )  # fmt: skip
             master = Master(name, f"{name}#{process[1]}", SimStore(self, name), ports)
@@ -160,8 +204,8 @@ class World:
         """End every fault and bring everything back: the second phase of a run."""
         self.note("fault", fault="heal")
         self.faults.quiet = True
-        self.network.cuts.clear()
-        self.store.down_until = 0.0
+        self.network.heal()
+        self.store.heal()
         self.loop.resume_all()
         for name in (*MASTERS, *WORKERS):
             self.boot(name)
@@ -199,8 +243,21 @@ class _Workers:
         """Send a message; it may be lost."""
         receiver = incarnation.partition("#")[0]
         self.world.network.send(
-            self.name, receiver, lambda: self.world.to_worker(incarnation, message)
+            self.name, receiver, lambda: self.world.to_worker(incarnation, message), message
         )
+
+
+class ProcessClock(SimClock):
+    """A process's clock: time is the loop's, the date is its own and may be wrong."""
+
+    def __init__(self, world: World, name: str) -> None:
+        super().__init__(world.loop)
+        self.world = world
+        self.name = name
+
+    def date(self) -> float:
+        """Return the date as this process believes it to be."""
+        return DATE_S + self.world.loop.time() + self.world.dates.get(self.name, 0.0)
 
 
 class SimPoints:
@@ -217,13 +274,18 @@ class SimPoints:
         process = PROCESS.get()
         if action is None or process is None:
             return
-        world.note("fault", fault=action, at_point=name, count=count)
-        if action == "kill":
+        said = action if isinstance(action, str) else "strike"
+        world.note("fault", fault=said, at_point=name, count=count)
+        if not isinstance(action, str):
+            action(process[0])
+        elif action == "kill":
             world.kill(process[0])
+        else:
+            seconds = action.partition(":")[2] or world.settings.lease_s * 2.5
+            world.loop.pause(process, float(seconds))
+        if process in world.loop.dead:
             await asyncio.Event().wait()
-        elif action == "pause":
-            world.loop.pause(process, world.settings.lease_s * 2.5)
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)
 
 
 def _record(change: Put) -> object:

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from holdfast.connect.sink import Identifier, Staging
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.in_memory import InMemory
-from holdfast.errors import Unavailable, UserError
+from holdfast.errors import Cancelled, Unavailable, UserError
 from holdfast.model.table import Table, TablePath
 
 Make = Callable[..., InMemory]
@@ -49,3 +49,10 @@ def test_placeholders_are_compared_at_the_start(make: Make) -> None:
     make(InMemory, good).prepare(tables)
     with pytest.raises(UserError, match="is 'orders' for table orders, not 'items'"):
         make(InMemory, {**good, "assert_options_value": "items"}).prepare(tables)
+
+
+def test_a_cancel_ends_the_wait(make: Make, staging: Staging) -> None:
+    sink = make(InMemory, {"checkpoint_sleep": True})
+    sink.cancelled = lambda: True
+    with pytest.raises(Cancelled):
+        sink.write(NOTHING, staging)

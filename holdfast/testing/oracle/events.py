@@ -1,0 +1,331 @@
+"""The events an oracle reads: one class for each kind, and their form as JSON lines.
+
+A process writes one line for each event to a file of its own and flushes it before it goes on, so
+that kill -9 costs at most the line being written.  Times are seconds of the machine's monotonic
+clock.  Writes are logged by a watcher of the store, which sees them whoever dies.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.core.job import Job
+from holdfast.core.pipeline import Pipeline
+from holdfast.errors import HoldfastError
+from holdfast.master.records import decode, encode
+
+Record = Job | Pipeline | str
+Positions = tuple[tuple[str, Any], ...]
+
+
+class LogUnreadable(HoldfastError):
+    """A line of an event log is damaged, or of a kind that this oracle does not know."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Something that happened, when, and in which process (`name#incarnation`)."""
+
+    at: float = 0.0
+    process: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskEvent(Event):
+    """An event about one attempt of one task."""
+
+    job: str = ""
+    incarnation: str = ""
+    pipeline: int = 0
+    task: str = ""
+    attempt: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Boot(Event):
+    """A process began.  `slots` is 0 for a master."""
+
+    name: str
+    incarnation: int = 1
+    slots: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Write(Event):
+    """The store applied a change of one key; those of one transaction share a revision."""
+
+    key: str
+    revision: int
+    term: int | None = None
+    record: Record | None = None
+    deleted: bool = False
+    guards: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof(Event):
+    """The store found guards to hold and had nothing to change."""
+
+    term: int | None = None
+    guards: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lease(Event):
+    """The store granted or kept the process's lease."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order(TaskEvent):
+    """A leader sent a message to a worker incarnation."""
+
+    order: str
+    term: int
+    to: str
+    number: int = 0
+    source: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Took(Event):
+    """A worker accepted a leader's message and acts on it."""
+
+    order: str
+    term: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heard(TaskEvent):
+    """A leading master received the report that a source has ended."""
+
+    source: str
+    worker: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start(TaskEvent):
+    """A worker began to run an attempt, from these positions (None: from the start)."""
+
+    worker: str
+    positions: Positions | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class End(TaskEvent):
+    """A worker runs an attempt no more: "stopped", "failed" or "orphaned"."""
+
+    worker: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ack(TaskEvent):
+    """A worker answered a barrier for the first time.
+
+    `staged` holds (number under which it was created, sink, file); `through` is what the barrier
+    said to be visible.
+    """
+
+    worker: str
+    number: int
+    ended: bool = False
+    positions: Positions = ()
+    staged: tuple[tuple[int, str, str], ...] = ()
+    watermark: int | None = None
+    idle: bool = False
+    through: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blob(Event):
+    """A blob was stored."""
+
+    name: str
+    content: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drop(Event):
+    """A blob was removed."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read(Event):
+    """A master read a table's version and what a user has committed to it."""
+
+    table: str
+    user: str
+    version: int
+    committed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publish(Event):
+    """A master asked a table to add a snapshot to this version."""
+
+    table: str
+    user: str
+    number: int
+    version: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot(Event):
+    """A table got a snapshot."""
+
+    table: str
+    user: str
+    number: int
+    files: tuple[str, ...] = ()
+    watermark: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listen(Event):
+    """The listeners of a commit ran.  `user` has no sink: they are the pipeline's."""
+
+    user: str
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep(Event):
+    """Staged files were removed."""
+
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage(Event):
+    """A file was staged; its rows are (source, index) of a source that can be verified."""
+
+    file: str
+    rows: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client(Event):
+    """A user did something: "asks" `what` of the master `by`, "was answered", "saw the end"."""
+
+    did: str
+    job: str = ""
+    incarnation: str = ""
+    what: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault(Event):
+    """Something was made to go wrong; the fault "heal" ends them all."""
+
+    fault: str
+    of: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting(Event):
+    """How patient everyone is, and whether messages get lost or tasks fail by themselves."""
+
+    lease_s: float = 3.0
+    act_s: float = 1.8
+    tombstone_s: float = 5.0
+    interval_s: float = 1.0
+    timeout_s: float = 5.0
+    worker_lost_s: float = 3.0
+    orphan_s: float = 12.0
+    lossy: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expect(Event):
+    """All rows that a job's sources hold; empty if they never end."""
+
+    job: str
+    rows: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left(Event):
+    """Something was found after the end: "key ...", "blob ..." or "staged file ..."."""
+
+    thing: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stuck(Event):
+    """The run did not come to rest, or met an error that nobody expected."""
+
+    why: str
+
+
+KINDS: dict[str, type[Event]] = {
+    kind.__name__.lower(): kind
+    for kind in (
+        Boot, Write, Proof, Lease, Order, Took, Heard, Start, End, Ack, Blob, Drop, Read, Publish,
+        Snapshot, Listen, Sweep, Stage, Client, Fault, Setting, Expect, Left, Stuck,
+    )
+}  # fmt: skip
+
+_NAMES = {kind: tuple(f.name for f in fields(kind)) for kind in KINDS.values()}
+
+
+def from_facts(facts: Mapping[str, Any]) -> Event | None:
+    """Return the event of a simulated history's entry; None for kinds that no check reads."""
+    kind = KINDS.get(facts["kind"])
+    if kind is None:
+        return None
+    given = {n: facts[n] for n in _NAMES[kind] if n in facts}
+    return kind(**{n: tuple(v) if type(v) is list else v for n, v in given.items()})
+
+
+def to_line(event: Event) -> str:
+    """Return an event as one line of JSON, without the line's end."""
+    facts = {n: getattr(event, n) for n in _NAMES[type(event)]}
+    if isinstance(event, Write) and isinstance(event.record, Job | Pipeline):
+        facts["record"] = encode(event.record).decode()
+    return json.dumps({"kind": type(event).__name__.lower(), **facts}, separators=(",", ":"))
+
+
+def from_line(line: str) -> Event:
+    """Read a line back.  Raises `LogUnreadable` rather than skip what it does not understand."""
+    try:
+        facts = msgspec.json.decode(line, type=dict[str, Any])
+        kind = KINDS[facts.pop("kind")]
+        if kind is Write:
+            facts["record"] = _record(facts["key"], facts.get("record"))
+            return Write(**facts)
+        return msgspec.convert(facts, kind)
+    except (msgspec.DecodeError, KeyError, TypeError) as error:
+        raise LogUnreadable(f"An event log has a line that cannot be read: {error}") from error
+
+
+def read_events(paths: Iterable[Path]) -> list[Event]:
+    """Read the logs of several processes into one history, in order of time.
+
+    A last line without an end was being written when its process died, and does not count.
+    Writes are put in the order of their revisions: the store's order is the true one.
+    """
+    found: list[Event] = []
+    for path in paths:
+        lines = path.read_text().split("\n")
+        found += [from_line(line) for line in lines[:-1] if line]
+    found.sort(key=lambda e: e.at)
+    places = [i for i, e in enumerate(found) if isinstance(e, Write)]
+    writes = sorted((e for e in found if isinstance(e, Write)), key=lambda w: w.revision)
+    for place, write in zip(places, writes, strict=True):
+        found[place] = write
+    return found
+
+
+def _record(key: str, text: str | None) -> Record | None:
+    if text is None:
+        return None
+    if key.startswith(("job/", "history/")):
+        return decode(Job, text.encode())
+    return decode(Pipeline, text.encode()) if key.startswith("pipeline/") else text

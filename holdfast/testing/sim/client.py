@@ -1,0 +1,90 @@
+"""A user: submits, perhaps cancels or takes a savepoint, waits for the end, comes again."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from holdfast.errors import Fenced, HoldfastError, UserError
+from holdfast.master.records import history_key, job_key
+from holdfast.testing.sim.plan import Plan, Wish
+from holdfast.testing.sim.world import JobSpec, World
+
+PATIENCE_S = 3.0
+
+
+class Client:
+    """The user of one job."""
+
+    def __init__(self, world: World, job: JobSpec, plan: Plan) -> None:
+        self.world = world
+        self.job = job
+        self.plan = plan
+
+    async def live(self) -> None:
+        """Run every life of the job."""
+        for life in range(1, self.plan.lives + 1):
+            await self._life(life)
+
+    async def _life(self, life: int) -> None:
+        incarnation = f"i{life}"
+        records = self.job.records(incarnation)
+        await self._insist("submit", lambda leader: leader.submit(*records))
+        self.world.note("client", did="submitted", job=self.job.id, incarnation=incarnation)
+        for wish in self.plan.wished(self.job, life):
+            self.world.loop.spawn(("C", 9), self._later(wish, incarnation))
+        while history_key(self.job.id, incarnation) not in self.world.store.items:
+            await asyncio.sleep(0.5)
+        self.world.note("client", did="saw the end", job=self.job.id, incarnation=incarnation)
+
+    async def _later(self, wish: Wish, incarnation: str) -> None:
+        await asyncio.sleep(wish.after_s)
+        item = self.world.store.items.get(job_key(self.job.id))
+        if item is None or incarnation.encode() not in item.value:
+            return
+        if wish.what == "cancel":
+            await self._insist("cancel", lambda leader: leader.cancel(self.job.id), incarnation)
+        else:
+            request = f"s-{incarnation}"
+            await self._insist(
+                "savepoint", lambda leader: leader.savepoint(self.job.id, request), incarnation
+            )
+        self.world.note("client", did=wish.what, job=self.job.id, incarnation=incarnation)
+
+    async def _insist(
+        self,
+        what: str,
+        ask: Callable[[Any], Coroutine[Any, Any, None]],
+        incarnation: str | None = None,
+    ) -> None:
+        """Ask whoever leads until a definite answer comes; every request may be repeated."""
+        while True:
+            await asyncio.sleep(0.1 + self.world.loop.random.random() * 0.3)
+            master = self.world.leader()
+            if master is None or master.leader is None:
+                continue
+            if incarnation and self._gone(incarnation):
+                return
+            process = self.world.process_of(master.name)
+            answer: asyncio.Future[object] = self.world.loop.create_future()
+            self.world.loop.spawn(process, _serve(ask, master.leader, answer))
+            done, _ = await asyncio.wait([answer], timeout=PATIENCE_S)
+            if done and answer.result() is None:
+                return
+
+    def _gone(self, incarnation: str) -> bool:
+        return history_key(self.job.id, incarnation) in self.world.store.items
+
+
+async def _serve(
+    ask: Callable[[Any], Coroutine[Any, Any, None]],
+    leader: Any,
+    answer: "asyncio.Future[object]",
+) -> None:
+    """Run a request in the master's process; the answer is None for yes, or the reason."""
+    try:
+        await ask(leader)
+        result: object = None
+    except (Fenced, UserError, HoldfastError) as error:
+        result = str(error) or "no"
+    if not answer.done():
+        answer.set_result(result)

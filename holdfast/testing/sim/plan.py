@@ -1,0 +1,116 @@
+"""What happens in a run, as data: the jobs, what is asked of them, and the trouble.
+
+A plan is drawn from a seed, or written by hand for one window.  Because it is data, a failing one
+can be made smaller piece by piece (`shrink.py`).
+"""
+
+import random
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.master.ports import Settings
+from holdfast.testing.sim.faults import Faults
+from holdfast.testing.sim.world import JobSpec, World
+
+FAULTY_S = 30.0
+STRIKES_MAX = 6
+
+Script = Callable[[World], Coroutine[Any, Any, None]]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a user asks of one life of a job: `cancel` or `savepoint`."""
+
+    job: str
+    after_s: float
+    what: str
+    life: int = 1
+
+
+@dataclass(frozen=True)
+class Strike:
+    """One stroke of bad luck; `dice` decides whom it hits and how hard."""
+
+    after_s: float
+    kind: str
+    dice: int
+
+
+STRIKES = (
+    "kill leader", "kill leader", "kill worker", "kill any", "kill both", "pause leader",
+    "pause worker", "cut store", "cut worker", "cut one way", "store down",
+)  # fmt: skip
+
+
+@dataclass
+class Plan:
+    """What happens in a run.  `crashes` maps (moment, occurrence) to kill or pause[:seconds]."""
+
+    jobs: tuple[JobSpec, ...] = (JobSpec("j"),)
+    lives: int = 1
+    faults: Faults = field(default_factory=Faults)
+    strikes: tuple[Strike, ...] = ()
+    wishes: tuple[Wish, ...] = ()
+    crashes: dict[tuple[str, int], str] = field(default_factory=dict)
+    script: Script | None = None
+    settings: Settings = field(default_factory=Settings)
+    faulty_s: float = FAULTY_S
+    in_order: bool = False
+
+    def wished(self, job: JobSpec, life: int) -> list[Wish]:
+        """Return what is asked of one life; one that never ends by itself is cancelled at last."""
+        wishes = [w for w in self.wishes if w.job == job.id and w.life == life]
+        if not job.rows and not any(w.what == "cancel" for w in wishes):
+            wishes.append(Wish(job.id, self.faulty_s + 8, "cancel", life))
+        return wishes
+
+
+SHAPES = (
+    ((("a",), ("b",)),),
+    ((("a",), ("b",), ("c",)),),
+    ((("a", "b"),),),
+    ((("a",),), (("b",),)),
+)
+
+
+def random_plan(seed: int) -> Plan:
+    """Draw a plan from a seed: jobs, lives, wishes and which kinds of faults are on."""
+    rng = random.Random(f"plan {seed}")
+    lives = rng.choice([1, 2])
+    jobs = tuple(_job(rng, f"j{i}") for i in range(1, rng.choice([1, 1, 2]) + 1))
+    return Plan(
+        jobs=jobs,
+        lives=lives,
+        faults=Faults.drawn(rng),
+        strikes=_strikes(rng),
+        wishes=tuple(w for j in jobs for life in range(1, lives + 1) for w in _wishes(rng, j, life)),
+    )
+
+
+def _job(rng: random.Random, name: str) -> JobSpec:
+    return JobSpec(
+        name,
+        rng.choice(SHAPES),
+        rows=rng.choice([0, 4, 6, 6, 9, 9, 16]),
+        sinks=rng.choice([("t",), ("t", "u")]),
+        retry_times=rng.choice([50, 50, 50, 1]),
+    )
+
+
+def _wishes(rng: random.Random, job: JobSpec, life: int) -> list[Wish]:
+    """A few are cancelled, a few saved, some both; one without an end at some time."""
+    wishes = []
+    if rng.random() < (0.3 if job.rows else 0.6):
+        wishes.append(Wish(job.id, rng.uniform(0.5, 12), "savepoint", life))
+    if rng.random() < (0.3 if job.rows else 1):
+        wishes.append(Wish(job.id, rng.uniform(0.5, 12), "cancel", life))
+    return wishes
+
+
+def _strikes(rng: random.Random) -> tuple[Strike, ...]:
+    count = rng.randrange(0, STRIKES_MAX + 1)
+    return tuple(
+        Strike(rng.random() * 8, rng.choice(STRIKES), rng.randrange(1 << 30)) for _ in range(count)
+    )
