@@ -26,6 +26,11 @@ class Transform(Plugin[O]):
         """Say whether rows of several inputs meet here, so that Spark must plan them together."""
         return False
 
+    @classmethod
+    def whole(cls, options: O) -> bool:
+        """Say whether all rows must be seen at once, as for a sum: such a job cannot be sliced."""
+        return False
+
     def apply(self, rows: Rows) -> Rows:
         """Return the changed table.  Hidden columns (`rows.hidden`) must be carried along."""
         raise NotImplementedError

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from holdfast.core.election import Election
-from holdfast.errors import Fenced, OutcomeUnknown, Unavailable
+from holdfast.errors import Fenced, HoldfastError, OutcomeUnknown, Unavailable
 from holdfast.master.ports import Ports
 from holdfast.store.contract import Delete, Guard, Item, Put, Store
 
@@ -32,6 +32,11 @@ class Desk:
     def abandon(self) -> None:
         """Note that this term is over for us; the master steps down and closes every keeper."""
         self.abandoned.set()
+
+    def refuse(self, error: HoldfastError) -> None:
+        """End this term for a reason that the master must say."""
+        self.error = error
+        self.abandon()
 
     def watch(self, task: "asyncio.Task[None]") -> None:
         """Look at how a task of this term ended: a bug in it ends the process, never in silence."""

@@ -8,7 +8,6 @@ from collections.abc import Coroutine, Iterator
 from dataclasses import replace
 from typing import Any
 
-from holdfast.core.checkpoint import TookOver
 from holdfast.core.completion import SourceEnded
 from holdfast.core.job import CancelAsked, Job, SavepointWanted
 from holdfast.core.pipeline import ACTIVE, Pipeline
@@ -59,6 +58,21 @@ class Leader:
 
     async def begin(self) -> None:
         """Load all records and start keeping them."""
+        try:
+            await self._load()
+        except RecordUnreadable as error:
+            self.desk.refuse(error)
+            return
+        # Nothing may be answered or ordered before: what is not loaded would seem not to exist.
+        self.loaded = True
+        for keeper in list(self.jobs.values()):
+            self._start(keeper)
+        for work in (self._place_loop(), self._lost_loop()):
+            task = asyncio.ensure_future(self.until_fenced(work))
+            task.add_done_callback(self.desk.watch)
+            self._beside.append(task)
+
+    async def _load(self) -> None:
         jobs = await self.desk.read_range("job/")
         pipelines = await self.desk.read_range("pipeline/")
         for item in jobs:
@@ -70,14 +84,6 @@ class Leader:
             if pipeline:
                 self._keep_pipeline(pipeline, item.revision)
         self._set_aside_parts()
-        # Nothing may be answered or ordered before: what is not loaded would seem not to exist.
-        self.loaded = True
-        for keeper in list(self.jobs.values()):
-            self._start(keeper)
-        for work in (self._place_loop(), self._lost_loop()):
-            task = asyncio.ensure_future(self.until_fenced(work))
-            task.add_done_callback(self.desk.watch)
-            self._beside.append(task)
 
     def close(self) -> None:
         """Stop everything of this term."""
@@ -190,6 +196,8 @@ class Leader:
 
     async def _held(self, held: Held, here: Place) -> None:
         """Compare one attempt that a worker holds with what the records say."""
+        if held.key.job in self.quarantined:
+            return  # whoever repairs its records will want what it has staged
         keeper = self._find(held.key)
         task = _task(keeper, held.key.task)
         failure = held.failure or self._hangs(keeper, task, held, here)
@@ -324,8 +332,7 @@ class Leader:
         """Do what the records owe.  A terminal job only waits for its cleanup."""
         for pipeline in keeper.pipelines.values():
             if not keeper.terminal:
-                pipeline.spawn(pipeline.handle(TookOver(self.desk.term)))
-                pipeline.spawn(pipeline.tick())
+                pipeline.spawn(pipeline.take_over())
         keeper.resume()
         self._changed.set()
 

@@ -93,33 +93,37 @@ class Master:
         begun.add_done_callback(desk.watch)
         try:
             while not desk.abandoned.is_set():
-                await self._confirm(lease)
+                kept = await self._confirm(lease)
                 if not self.election.may_act(self.ports.clock.now()):
                     return
-                await self._pause(desk)
+                # One answer that never came must not cost the term: ask again soon.
+                settings = self.ports.settings
+                await self._pause(desk, settings.lease_s / 6 if kept else settings.retry_s / 6)
         finally:
             begun.cancel()
         if desk.error:
             raise desk.error  # a bug: better a dead master than one that does half its work
 
-    async def _pause(self, desk: Desk) -> None:
+    async def _pause(self, desk: Desk, seconds: float) -> None:
         """Wait until the lease is to be kept again, or the desk is abandoned."""
         waiting = asyncio.ensure_future(desk.abandoned.wait())
-        beat = asyncio.ensure_future(self.ports.clock.sleep(self.ports.settings.lease_s / 6))
+        beat = asyncio.ensure_future(self.ports.clock.sleep(seconds))
         await asyncio.wait((waiting, beat), return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         beat.cancel()
 
-    async def _confirm(self, lease: int) -> None:
+    async def _confirm(self, lease: int) -> bool:
+        """Keep the lease; say whether the store answered."""
         asked_s = self.ports.clock.now()
         try:
             await self.ports.durable("leader.keep", lambda: self.store.keep_lease(lease))
         except LeaseLost:
             self.election = election.step(self.election, LeadershipLost())
-            return
+            return True
         except (Unavailable, OutcomeUnknown):
-            return  # the time since the last confirmation runs on and will end the term
+            return False  # the time since the last confirmation runs on and will end the term
         self.election = election.step(self.election, LeaseConfirmed(asked_s))
+        return True
 
     def _step_down(self) -> None:
         self.election = election.step(self.election, LeadershipLost())

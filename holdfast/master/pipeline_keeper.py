@@ -4,7 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.core import duties, gather
-from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, CheckpointStored, Kind
+from holdfast.core.checkpoint import (
+    CheckpointDue,
+    CheckpointFailed,
+    CheckpointStored,
+    Kind,
+    TookOver,
+)
 from holdfast.core.commit import Committed, Listened, later
 from holdfast.core.completion import SourceEnded
 from holdfast.core.duties import (
@@ -43,6 +49,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.spec = spec
         self.changed = changed
         self.gathering: Gathering | None = None
+        self.taken_over = False
         self.wants_place: set[str] = set()
         self.completed_s = desk.ports.clock.now() - _age_s(state, desk.ports.clock.date())
 
@@ -50,7 +57,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         return step(self.state, event)
 
     def owed(self) -> tuple[duties.Effect, ...]:
-        return duties.owed(self.state)
+        return duties.owed(self.state) if self.taken_over else ()
 
     def saved(self) -> None:
         self.changed()
@@ -82,6 +89,16 @@ class PipelineKeeper(Keeper[Pipeline]):
         age_s = self.desk.ports.clock.now() - self.completed_s
         missing = ", ".join(self.gathering.waiting) if self.gathering else ""
         return health.report(self.state, age_s, self.desk.settings.interval_s, waits, missing)
+
+    async def take_over(self) -> None:
+        """Begin to keep the record: nothing of it is ours to do before it says that we lead.
+
+        Else we would send barriers for a checkpoint that a former leader gathers for.
+        """
+        await self.handle(TookOver(self.desk.term))
+        self.taken_over = True
+        self.resume()
+        await self.tick()
 
     async def tick(self) -> None:
         """Start a periodic checkpoint every interval, for as long as the pipeline is active."""

@@ -52,11 +52,12 @@ class Task:
     """What one worker runs: the largest part of a pipeline that Spark must plan together.
 
     Stage ids, sources first, each after what feeds it.  A sink or transform that two tasks share
-    stands in both.
+    stands in both.  A `whole` task cannot be sliced: something in it needs all rows at once.
     """
 
     id: str
     stages: tuple[str, ...]
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

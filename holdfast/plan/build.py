@@ -13,7 +13,7 @@ from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.connect.tables import Tables
 from holdfast.connect.transform import Transform
-from holdfast.model.job import Job, Mode, Role, Stage
+from holdfast.model.job import Job, Mode, Role, Stage, Task
 from holdfast.model.tree import Block, Items, Scalar
 from holdfast.plan.common import TablePattern, common_class, find_entry, separate
 
@@ -53,15 +53,16 @@ class Choice:
         return self.default.join(inputs)
 
 
-def context_for(job: Job, stage: Stage, job_id: str, allow_python: bool) -> Context:
-    """Return where a stage's plug-in runs."""
+def context_for(job: Job, task: Task, stage: Stage, job_id: str, allow_python: bool) -> Context:
+    """Return where a stage's plug-in runs as part of a task."""
+    periodic = job.mode is Mode.STREAMING or job.checkpoint_interval_ms is not None
     return Context(
         job_id=job_id,
         job_name=job.name,
         stage=stage.id,
         mode=job.mode,
         parallelism=stage.parallelism,
-        checkpointing=job.mode is Mode.STREAMING or job.checkpoint_interval_ms is not None,
+        checkpointing=periodic and not task.whole,
         allow_python=allow_python,
         output=stage.output,
     )
@@ -93,6 +94,13 @@ def stage_joins(kind: type[Plugin[Any]], read: StageOptions, inputs: tuple[str, 
     named = read.common.plugin_input
     names = tuple(dict.fromkeys(n.text for n in named.names)) if named else ()
     return kind.joins(read.own, names if len(names) == len(inputs) else inputs)
+
+
+def stage_whole(kind: type[Plugin[Any]], read: StageOptions) -> bool:
+    """Say whether a transform must see all rows of its input at once."""
+    if not issubclass(kind, Transform):
+        return False
+    return any(kind.whole(own) for own in (read.own, *read.tables.values()) if own is not None)
 
 
 def read_stage(

@@ -13,9 +13,9 @@ from holdfast.connect.plugin import Plugin
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.errors import Place
-from holdfast.model.job import Job, Role, Stage
+from holdfast.model.job import Job, Mode, Role, Stage
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
-from holdfast.plan.build import StageOptions, read_stage, stage_joins
+from holdfast.plan.build import StageOptions, read_stage, stage_joins, stage_whole
 from holdfast.plan.common import INPUT_KEYS, OUTPUT_KEYS, Inputs, Name, find_entry
 from holdfast.plan.env import DEFAULT_NAME, Env, is_env_option, read_env
 from holdfast.plan.split import sort_stages, split
@@ -59,7 +59,28 @@ def check_job(
     links = _wire(found, report)
     if len(report.mistakes) > before or env is None or links is None:
         return None
-    return _make_job(file, env, [f for f in found if f.ends.id in links], links, name)
+    used = [f for f in found if f.ends.id in links]
+    joining = {f.ends.id for f in used if _joins(f, links)}
+    whole = {f.ends.id for f in used if f.kind and f.options and stage_whole(f.kind, f.options)}
+    if env.options.job_mode is Mode.STREAMING:
+        _refuse_whole([f for f in used if f.ends.id in joining | whole], report)
+    job = _make_job(file, env, used, links, name, split_by=(joining, whole))
+    return None if len(report.mistakes) > before else job
+
+
+def _joins(found: _Found, links: Links) -> bool:
+    if not (found.kind and found.options):
+        return False
+    return stage_joins(found.kind, found.options, links[found.ends.id])
+
+
+def _refuse_whole(found: Sequence[_Found], report: Report) -> None:
+    for one in found:
+        report.error(
+            one.ends.place,
+            f"{one.ends.about}: it joins, sums or sorts, and so needs all rows at once; a STREAMING"
+            " job never has them all. Set job.mode = BATCH, or look at one row at a time.",
+        )
 
 
 def _check_top(tree: Block, report: Report) -> None:
@@ -207,19 +228,22 @@ def _wire(found: Sequence[_Found], report: Report) -> Links | None:
     return wire([one.ends for one in found], report)
 
 
-def _make_job(file: str, env: Env, found: Sequence[_Found], links: Links, name: str | None) -> Job:
+def _make_job(
+    file: str,
+    env: Env,
+    found: Sequence[_Found],
+    links: Links,
+    name: str | None,
+    *,
+    split_by: tuple[set[str], set[str]],
+) -> Job:
     options = env.options
     stages = _stages(found, links, options.parallelism)
-    joining = {
-        one.ends.id
-        for one in found
-        if one.kind and one.options and stage_joins(one.kind, one.options, links[one.ends.id])
-    }
     return Job(
         name=name or options.job_name or DEFAULT_NAME,
         mode=options.job_mode,
         stages=stages,
-        pipelines=split(stages, joining),
+        pipelines=split(stages, *split_by),
         parallelism=options.parallelism,
         checkpoint_interval_ms=options.interval_ms,
         checkpoint_timeout_ms=options.checkpoint_timeout,

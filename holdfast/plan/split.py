@@ -11,8 +11,13 @@ from graphlib import TopologicalSorter
 from holdfast.model.job import Pipeline, Role, Stage, Task
 
 
-def split(stages: Sequence[Stage], joining: Collection[str]) -> tuple[Pipeline, ...]:
-    """Return the pipelines of a checked graph; `joining` holds the ids of stages that join.
+def split(
+    stages: Sequence[Stage], joining: Collection[str], whole: Collection[str] = ()
+) -> tuple[Pipeline, ...]:
+    """Return the pipelines of a checked graph.
+
+    `joining` holds the ids of stages where rows of several inputs meet, `whole` of those that need
+    all rows at once; for both, Spark must plan all their sources together.
 
     The same stages always give the same pipelines, tasks and ids.
     """
@@ -20,11 +25,12 @@ def split(stages: Sequence[Stage], joining: Collection[str]) -> tuple[Pipeline, 
     pipelines = []
     for number, part in enumerate(_parts(stages, _edges(stages)), start=1):
         inside = [s for s in stages if s.id in part]
-        groups = _source_groups(inside, joining)
-        tasks = (
-            Task(f"p{number}-t{i}", _ordered(order, _downstream(inside, group)))
-            for i, group in enumerate(groups, start=1)
-        )
+        groups = _source_groups(inside, {*joining, *whole})
+        tasks = []
+        for i, group in enumerate(groups, start=1):
+            ids = _ordered(order, _downstream(inside, group))
+            together = bool({*joining, *whole} & set(ids))
+            tasks.append(Task(f"p{number}-t{i}", ids, together))
         pipelines.append(Pipeline(number, tuple(tasks)))
     return tuple(pipelines)
 

@@ -41,7 +41,7 @@ class Composer:
         self.stages = [job.stage(s) for s in task.stages]
         self.inside = {s.id for s in self.stages}
         self.choices: dict[str, Choice] = {
-            s.id: choose_transform(s, registry, context_for(job, s, job_id, python))
+            s.id: choose_transform(s, registry, context_for(job, task, s, job_id, python))
             for s in self.stages
             if s.role is Role.TRANSFORM
         }

@@ -179,11 +179,12 @@ def _environment(settings: Settings, found: java.Java) -> dict[str, str]:
     dropped = {"SPARK_HOME", "SPARK_LOCAL_DIRS", "SPARK_TESTING", "SPARK_CONNECT_MODE_ENABLED"}
     environ = {key: value for key, value in os.environ.items() if key not in dropped}
     environ |= {"PYTHONHASHSEED": "0", "SPARK_CONNECT_MODE": "0"}
+    environ["PYSPARK_PYTHON"] = _python(settings)
     ours = Path(__file__).parents[2]
     if ours.name not in ("site-packages", "dist-packages"):
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ours), os.getenv("PYTHONPATH")]))
     if settings.is_local:
-        environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+        environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     if settings.by_submit:
         shim = java.submit_home(found, home.cache())
         environ |= {"SPARK_HOME": str(spark_home()), "JAVA_HOME": str(shim)}
@@ -202,8 +203,7 @@ def _attach(jvm: Jvm, settings: Settings) -> "SparkSession":
 
     _quieten()
     _keep_pandas_out()
-    if settings.is_local:
-        os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = _python(settings)
     port, secret = jvm.wait_ready()
     try:
         gateway = _connect(port, secret)
@@ -216,6 +216,14 @@ def _attach(jvm: Jvm, settings: Settings) -> "SparkSession":
         raise jvm.loss_soon() or _refused(error, jvm) from error
     home.wipe_stale()
     return session
+
+
+def _python(settings: Settings) -> str:
+    """Return the Python of Spark's workers: this one, unless a cluster has it somewhere else."""
+    if settings.is_local:
+        return sys.executable
+    named = settings.spark.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
+    return named or sys.executable
 
 
 def _refused(error: Exception, jvm: Jvm) -> UserError:

@@ -27,7 +27,7 @@ class Measured:
 def measure(spark: "SparkSession", group: str) -> Measured:
     """Return what the jobs of a group have read and written, finished or not."""
     context = spark.sparkContext
-    store = context._jsc.sc().statusStore()  # type: ignore[attr-defined]
+    store = context._jsc.sc().statusStore()
     tracker = context.statusTracker()
     rows_in = bytes_in = rows_out = bytes_out = 0
     stages: set[int] = set()
@@ -45,7 +45,7 @@ def measure(spark: "SparkSession", group: str) -> Measured:
 
 def first_job_s(spark: "SparkSession") -> float | None:
     """Return when this session ran its first Spark job, in seconds since 1970."""
-    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)  # type: ignore[attr-defined]
+    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
     times = [jobs.apply(i).submissionTime() for i in range(jobs.size())]
     return min((t.get().getTime() / 1000 for t in times if t.isDefined()), default=None)
 

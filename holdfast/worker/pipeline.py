@@ -149,9 +149,9 @@ class PipelineRun:
         """Tell sinks that the input has ended, before the last commit: a refusal still counts."""
         rows = {sink: Counter(counts) for sink, counts in self.rows.items()}
         for _, staged in self.pending:
-            for sink, committables in staged.committables.items():
+            for name, committables in staged.committables.items():
                 for c in committables:
-                    rows.setdefault(sink, Counter())[c.table] += c.rows
+                    rows.setdefault(name, Counter())[c.table] += c.rows
         for stage, sink in _sinks(tasks).items():
             sink.finish(rows.get(stage, {}))
 

@@ -70,7 +70,8 @@ class TaskRun:
         for stage in self.stages:
             if stage.role is Role.TRANSFORM:
                 continue
-            plugin = build_plugin(stage, registry, context_for(job, stage, running.job_id, python))
+            context = context_for(job, task, stage, running.job_id, python)
+            plugin = build_plugin(stage, registry, context)
             plugin.cancelled = running.cancelled
             if isinstance(plugin, Source):
                 self.sources[stage.id] = plugin
@@ -84,6 +85,8 @@ class TaskRun:
 
     def plan(self, budget: Budget) -> dict[str, Slice]:
         """Return the next slice of each source that has one; none left for ever sets `ended`."""
+        if self.task.whole:
+            budget = Budget(None, budget.now_s)
         answers: dict[str, Slice | Nothing] = {
             stage: source.plan(self.positions.get(stage), budget)
             for stage, source in self.sources.items()

@@ -62,6 +62,11 @@ class Sql(Transform[SqlOptions]):
         read = {name.lower() for name in table_names(parse(options.query))}
         return len(read & {name.lower() for name in inputs}) > 1
 
+    @classmethod
+    def whole(cls, options: SqlOptions) -> bool:
+        """Say whether the query looks at more than one row at a time."""
+        return not is_projection(parse(options.query))
+
     def apply(self, rows: Rows) -> Rows:
         """Run the query over one table, which any name in FROM means."""
         query = parse(self.options.query)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -68,9 +68,11 @@ class Write(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Proof(Event):
-    """The store found guards to hold and had nothing to change."""
+    """A master heard from the store that records stood at these revisions when it asked.
 
-    term: int | None = None
+    It is the answer to a read, or to a transaction under these guards.
+    """
+
     guards: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -280,8 +282,10 @@ def from_facts(facts: Mapping[str, Any]) -> Event | None:
     kind = KINDS.get(facts["kind"])
     if kind is None:
         return None
-    given = {n: facts[n] for n in _NAMES[kind] if n in facts}
-    return kind(**{n: tuple(v) if type(v) is list else v for n, v in given.items()})
+    given: dict[str, Any] = {n: facts[n] for n in _NAMES[kind] if n in facts}
+    given = {n: tuple(v) if type(v) is list else v for n, v in given.items()}
+    make: Any = kind
+    return cast(Event, make(**given))
 
 
 def to_line(event: Event) -> str:

@@ -1,7 +1,7 @@
 """A story: the events of one run, sorted for the checks."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -10,7 +10,7 @@ from holdfast.core.checkpoint import Completed
 from holdfast.core.job import TERMINAL, Job, JobStatus
 from holdfast.core.pipeline import Pipeline
 from holdfast.master import blob
-from holdfast.master.ports import BlobBad
+from holdfast.master.ports import BlobBad, commit_user
 from holdfast.testing.oracle.events import (
     Blob,
     Event,
@@ -81,6 +81,7 @@ class Story:
     def __init__(self, events: Iterable[Event]) -> None:
         self.events = list(events)
         self._kinds: dict[type[Event], list[Event]] = defaultdict(list)
+        self._owners: dict[str, tuple[Part, str] | None] = {}
         for event in self.events:
             self._kinds[type(event)].append(event)
 
@@ -133,7 +134,7 @@ class Story:
         found: dict[Part, list[Completed]] = {}
         for part, states in self.pipelines.items():
             done = {s.checkpoints.latest: None for s in states if s.checkpoints.latest}
-            found[part] = list(done)  # type: ignore[arg-type]
+            found[part] = list(done)
         return found
 
     @cached_property
@@ -164,6 +165,16 @@ class Story:
     def expected(self) -> dict[str, frozenset[tuple[str, int]]]:
         """The rows of each job's sources."""
         return {e.job: frozenset(e.rows) for e in self.of(Expect)}
+
+    def owner(self, user: str) -> tuple[Part, str] | None:
+        """Return the pipeline and the sink of a commit user; None for a user that is not ours."""
+        if user not in self._owners:
+            self._owners[user] = None
+            for part in self.pipelines:
+                ours = commit_user(part.job, part.incarnation, part.number, "")
+                if user.startswith(ours):
+                    self._owners[user] = (part, user.removeprefix(ours))
+        return self._owners[user]
 
     def restored(self, part: Part) -> dict[str, Any]:
         """Return the positions a pipeline's life began with: those of its declared source."""
@@ -197,21 +208,7 @@ def part_of(record: Pipeline) -> Part:
     return Part(record.job, record.incarnation, record.number)
 
 
-def part_of_user(user: str) -> tuple[Part, str] | None:
-    """Return the pipeline and the sink of a commit user; None for a user that is not ours."""
-    job, _, rest = user.partition(".")
-    pieces = rest.split(".", 2)
-    if len(pieces) != 3 or not pieces[1].isdigit():
-        return None
-    return Part(job, pieces[0], int(pieces[1])), pieces[2]
-
-
 def latest(state: Pipeline | None) -> int:
     """Return the number of a pipeline's latest complete checkpoint; 0 if it has none."""
     done = state.checkpoints.latest if state else None
     return done.number if done else 0
-
-
-def plainly(positions: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return positions in a form that compares equal however they were written down."""
-    return dict(positions)

@@ -32,7 +32,7 @@ class Client:
         self.world.note("client", did="submitted", job=self.job.id, incarnation=incarnation)
         for wish in self.plan.wished(self.job, life):
             self.world.loop.spawn(("C", 9), self._later(wish, incarnation))
-        while history_key(self.job.id, incarnation) not in self.world.store.items:
+        while not self._gone(incarnation):
             await asyncio.sleep(0.5)
         self.world.note("client", did="saw the end", job=self.job.id, incarnation=incarnation)
 
@@ -57,22 +57,33 @@ class Client:
         incarnation: str | None = None,
     ) -> None:
         """Ask whoever leads until a definite answer comes; every request may be repeated."""
+        about = {"what": what, "job": self.job.id, "incarnation": incarnation or ""}
+        self.world.note("client", did="wants", **about)
         while True:
             await asyncio.sleep(0.1 + self.world.loop.random.random() * 0.3)
             master = self.world.leader()
             if master is None or master.leader is None:
                 continue
             if incarnation and self._gone(incarnation):
+                self.world.note("client", did="was told it is over", **about)
                 return
             process = self.world.process_of(master.name)
+            by = f"{process[0]}#{process[1]}" if process else ""
+            self.world.note("client", did="asks", by=by, **about)
             answer: asyncio.Future[object] = self.world.loop.create_future()
             self.world.loop.spawn(process, _serve(ask, master.leader, answer))
             done, _ = await asyncio.wait([answer], timeout=PATIENCE_S)
             if done and answer.result() is None:
+                self.world.note("client", did="was answered", by=by, **about)
                 return
 
     def _gone(self, incarnation: str) -> bool:
-        return history_key(self.job.id, incarnation) in self.world.store.items
+        """Say whether this life was buried; its history may have been trimmed since."""
+        item = self.world.store.items.get(job_key(self.job.id))
+        if item and f'"{incarnation}"'.encode() in item.value:
+            return False
+        key = history_key(self.job.id, incarnation)
+        return any(e["key"] == key for e in self.world.history.of("write"))
 
 
 async def _serve(

@@ -9,6 +9,9 @@ import json
 from typing import Any
 
 
+_UNTOLD = ("at", "process", "kind", "record", "guards")
+
+
 class History:
     """The events of one run."""
 
@@ -35,7 +38,7 @@ class History:
         lines = []
         for e in self.events:
             if e["kind"] in kinds:
-                facts = {k: v for k, v in e.items() if k not in ("at", "process", "kind", "record")}
+                facts = {k: v for k, v in e.items() if k not in _UNTOLD}
                 said = " ".join(f"{k}={v}" for k, v in facts.items())
                 lines.append(f"{e['at']:9.3f} {e['process']:<8} {e['kind']:<9} {said}")
         return "\n".join(lines)

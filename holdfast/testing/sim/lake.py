@@ -33,7 +33,7 @@ class SimBlobs:
             self.world.note("fault", fault="blob refused", name=name)
             raise Unavailable("The blob store has no space left.")
         self.objects[name] = content
-        self.world.note("blob", name=name)
+        self.world.note("blob", name=name, content=content.decode())
 
     async def get(self, name: str) -> bytes:
         """Read an object."""
@@ -48,7 +48,8 @@ class SimBlobs:
         """Remove an object."""
         await self._pause()
         self._maybe_fail()
-        self.objects.pop(name, None)
+        if self.objects.pop(name, None):
+            self.world.note("drop", name=name)
 
     async def names(self, prefix: str) -> list[str]:
         """List objects."""
@@ -123,19 +124,25 @@ class SimTables:
     def stage(self, name: str, rows: tuple[Any, ...]) -> None:
         """Put rows where no reader looks."""
         self.files[name] = rows
-        self.world.note("stage", file=name)
+        self.world.note("stage", file=name, rows=rows)
 
     async def read(self, sink: str, user: str) -> TableState:
         """Return a table's version and what a user has committed."""
         await asyncio.sleep(0.01 + self.world.loop.random.random() * 0.05)
         table = self.table(sink)
-        return TableState(table.version, table.last.get(user, 0))
+        state = TableState(table.version, table.last.get(user, 0))
+        self.world.note(
+            "read", table=sink, user=user, version=state.version, committed=state.committed
+        )
+        return state
 
     async def publish(self, version: int, order: CommitOrder) -> bool:
         """Add a snapshot by compare-and-set; it may land long after the caller is gone."""
         loop, faults = self.world.loop, self.world.faults
         answer: asyncio.Future[bool | Exception] = loop.create_future()
-        self.world.note("publish", table=order.sink, user=order.user, number=order.number)
+        self.world.note(
+            "publish", table=order.sink, user=order.user, number=order.number, version=version
+        )
         loop.spawn(None, self._land(version, order, answer))
         result = await answer
         if isinstance(result, Exception):
@@ -198,5 +205,8 @@ class SimTables:
         await asyncio.sleep(0.01 + self.world.loop.random.random() * 0.05)
         held = {f for t in self.tables.values() for s in t.snapshots for f in s.files}
         mine = f"{job}/{incarnation}/"
-        for name in [f for f in self.files if f.startswith(mine) and f not in held]:
+        swept = [f for f in self.files if f.startswith(mine) and f not in held]
+        for name in swept:
             del self.files[name]
+        if swept:
+            self.world.note("sweep", files=swept)

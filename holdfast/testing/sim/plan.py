@@ -80,12 +80,13 @@ def random_plan(seed: int) -> Plan:
     rng = random.Random(f"plan {seed}")
     lives = rng.choice([1, 2])
     jobs = tuple(_job(rng, f"j{i}") for i in range(1, rng.choice([1, 1, 2]) + 1))
+    parts = [(job, life) for job in jobs for life in range(1, lives + 1)]
     return Plan(
         jobs=jobs,
         lives=lives,
         faults=Faults.drawn(rng),
         strikes=_strikes(rng),
-        wishes=tuple(w for j in jobs for life in range(1, lives + 1) for w in _wishes(rng, j, life)),
+        wishes=tuple(w for job, life in parts for w in _wishes(rng, job, life)),
     )
 
 

@@ -119,7 +119,9 @@ class SimStore:
 
     async def get(self, key: str) -> Item | None:
         """Read a key."""
-        return await self._call(lambda s: s.items.get(key), "get", key)
+        item = await self._call(lambda s: s.items.get(key), "get", key)
+        self.world.note("proof", guards={key: item.revision if item else 0})
+        return item
 
     async def range(self, prefix: str) -> tuple[list[Item], int]:
         """Read all keys below a prefix."""
@@ -132,7 +134,10 @@ class SimStore:
 
     async def commit(self, guards: Sequence[Guard], changes: Sequence[Put | Delete]) -> int | None:
         """Apply a transaction."""
-        return await self._call(lambda s: s.commit(guards, changes), "commit", changes)
+        revision = await self._call(lambda s: s.commit(guards, changes), "commit", changes)
+        if revision is not None:
+            self.world.note("proof", guards={g.key: g.revision for g in guards})
+        return revision
 
     async def watch(self, prefix: str, after: int) -> AsyncGenerator[list[Change], None]:
         """No simulated process watches: masters hear of changes by making them."""
@@ -145,6 +150,7 @@ class SimStore:
         def grant(s: SimStoreServer) -> int:
             lease = max(s.leases, default=0) + 1 + s.revision * 1000
             s.leases[lease] = (s.world.loop.time() + ttl_s, ttl_s)
+            s.world.note_by(s.world.writer, "lease")
             return lease
 
         return await self._call(grant, "grant", None)
@@ -157,6 +163,7 @@ class SimStore:
                 return False
             ttl_s = s.leases[lease][1]
             s.leases[lease] = (s.world.loop.time() + ttl_s, ttl_s)
+            s.world.note_by(s.world.writer, "lease")
             return True
 
         if not await self._call(keep, "keep", None):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.core.gather import Acked, Staged
 from holdfast.core.task import Place
+from holdfast.testing.oracle.describe import describe_ack, describe_task
 from holdfast.testing.sim.kernel import Process
 from holdfast.wire.messages import (
     Barrier,
@@ -75,8 +76,9 @@ class SimWorker:
             await asyncio.sleep(BEAT_S)
             if self.world.loop.time() - self.heard_s > ORPHAN_S:
                 # Given up, but still held: the next leader must hear that it runs no more.
-                for running in self.tasks.values():
-                    running.failure = running.failure or "no leader was heard for too long"
+                for running in [r for r in self.tasks.values() if r.failure is None]:
+                    running.failure = "no leader was heard for too long"
+                    self._note_end(running, "orphaned")
 
     async def hear(self, message: ToWorker) -> None:
         """Take in a leader's message; a lower term than the highest seen is refused."""
@@ -88,6 +90,7 @@ class SimWorker:
                 held.confirmed.clear()
         self.term = message.term
         self.heard_s = self.world.loop.time()
+        self.world.note("took", order=type(message).__name__, term=message.term)
         match message:
             case DeployTask():
                 self._deploy(message)
@@ -116,6 +119,7 @@ class SimWorker:
             return
         if known:
             known.stopped = True
+            self._note_end(known, "stopped")
         spec = json.loads(order.spec)
         lengths = spec.get("lengths", {})
         named = spec["sources"][order.key.task]
@@ -125,14 +129,18 @@ class SimWorker:
         running = Running(order.key, order.attempt, sources, positions)
         self.tasks[order.key] = running
         running.failure = self.world.poisoned.get(order.key.job)
-        self.world.note("start", task=order.key.task, job=order.key.job, attempt=order.attempt,
-                        incarnation=order.key.incarnation, worker=self.incarnation)  # fmt: skip
+        facts = describe_task(order.key, order.attempt)
+        self.world.note("start", **facts, worker=self.incarnation, positions=order.positions)
+        if running.failure is not None:
+            self._note_end(running, "failed")
         self.world.loop.spawn(self.process, self._read(running))
 
     def _stop(self, key: TaskKey, attempt: int) -> None:
         running = self.tasks.get(key)
         if running and running.attempt <= attempt:
             running.stopped = True
+            if running.failure is None:
+                self._note_end(running, "stopped")
             del self.tasks[key]
         self.ended[key] = max(self.ended.get(key, 0), attempt)
 
@@ -148,6 +156,7 @@ class SimWorker:
             running.progress += 1
             if world.faults.happens(world.loop.random, world.faults.task_failure):
                 running.failure = "a row could not be read"
+                self._note_end(running, "failed")
                 return
             for source, rows in running.sources.items():
                 at = running.positions[source]
@@ -174,6 +183,8 @@ class SimWorker:
             running.carried = [s for s in running.carried if s.created > barrier.through]
             self._stage(running, barrier.number)
             answered = running.answered = self._ack(running, barrier.number)
+            new = BarrierAck(self.term, barrier.key, answered)
+            self.world.note("ack", **describe_ack(new, barrier.through))
         self._tell(BarrierAck(self.term, barrier.key, answered))
 
     def _stage(self, running: Running, number: int) -> None:
@@ -207,6 +218,10 @@ class SimWorker:
             idle=mark[1],
             rows=sum(running.positions.values()),
         )
+
+    def _note_end(self, running: Running, why: str) -> None:
+        facts = describe_task(running.key, running.attempt)
+        self.world.note("end", **facts, worker=self.incarnation, why=why)
 
     def _hello(self) -> Hello:
         self.sequence += 1

@@ -14,6 +14,7 @@ from holdfast.master.master import Master
 from holdfast.master.ports import Ports, Settings
 from holdfast.master.records import decode
 from holdfast.store.contract import Delete, Guard, Put
+from holdfast.testing.oracle.describe import describe, describe_report
 from holdfast.testing.sim.faults import Faults
 from holdfast.testing.sim.history import History
 from holdfast.testing.sim.kernel import PROCESS, Process, SimClock, SimLoop
@@ -21,7 +22,7 @@ from holdfast.testing.sim.lake import SimBlobs, SimTables
 from holdfast.testing.sim.network import SimNetwork
 from holdfast.testing.sim.store import SimStore, SimStoreServer
 from holdfast.testing.sim.worker import SimWorker
-from holdfast.wire.messages import ToLeader, ToWorker
+from holdfast.wire.messages import EndReport, ToLeader, ToWorker
 
 MASTERS, WORKERS = ("M1", "M2", "M3"), ("W1", "W2")
 REVIVE_S = (1.0, 6.0)
@@ -143,8 +144,10 @@ class World:
     ) -> None:
         """Note an applied store write, with the records it holds."""
         term = next((g.revision for g in guards if g.key == "leader"), None)
+        named = {g.key: g.revision for g in guards}
         for change in changes:
             facts: dict[str, Any] = {"key": change.key, "revision": revision, "term": term}
+            facts["guards"] = named
             if isinstance(change, Put):
                 facts["record"] = _record(change)
                 facts["status"] = getattr(facts["record"], "status", "")
@@ -171,7 +174,8 @@ class World:
             return
         self.starts[name] = self.starts.get(name, 0) + 1
         process = (name, self.starts[name])
-        self.note("boot", name=name, incarnation=process[1])
+        slots = 0 if name.startswith("M") else self.slots
+        self.note("boot", name=name, incarnation=process[1], slots=slots)
         if name.startswith("M"):
             ports = Ports(
                 ProcessClock(self, name), self.blobs, self.tables, _Workers(self, name),
@@ -223,6 +227,8 @@ class World:
     ) -> Coroutine[Any, Any, None] | None:
         """Hand a worker's message to a master, if it leads."""
         master = self.masters.get(name)
+        if master and master.leader and isinstance(message, EndReport):
+            self.note_by((name, self.starts[name]), "heard", **describe_report(message))
         return master.leader.hear(sender, message) if master and master.leader else None
 
     async def to_worker(self, incarnation: str, message: ToWorker) -> None:
@@ -242,6 +248,7 @@ class _Workers:
     def send(self, incarnation: str, message: ToWorker) -> None:
         """Send a message; it may be lost."""
         receiver = incarnation.partition("#")[0]
+        self.world.note("order", to=incarnation, **describe(message))
         self.world.network.send(
             self.name, receiver, lambda: self.world.to_worker(incarnation, message), message
         )

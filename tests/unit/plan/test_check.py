@@ -23,7 +23,9 @@ def choice(**given: Any) -> Choice:
     """Return the choice of a Rename transform with these options."""
     job = checked(job_tree([plugin("Rows")], [plugin("Rename", **given)], [plugin("Print")]))
     stage = job.of(Role.TRANSFORM)[0]
-    return choose_transform(stage, registry(), context_for(job, stage, "1", False))
+    return choose_transform(
+        stage, registry(), context_for(job, job.pipelines[0].tasks[0], stage, "1", False)
+    )
 
 
 def name_for(found: Choice, path: str) -> str | None:
@@ -38,7 +40,9 @@ def test_stages_carry_what_the_worker_needs() -> None:
     assert (source.id, source.role, source.plugin) == ("Source[0]-Rows", Role.SOURCE, "Rows")
     assert (sink.id, sink.plugin, sink.inputs) == ("Sink[0]-Print", "Print", ("Source[0]-Rows",))
     assert (source.place.line, source.output, job.file) == (4, None, FILE)
-    built = build_plugin(source, registry(), context_for(job, source, "1", False))
+    built = build_plugin(
+        source, registry(), context_for(job, job.pipelines[0].tasks[0], source, "1", False)
+    )
     assert built.options.count == 9
     assert (built.context.parallelism, built.context.checkpointing) == (2, False)
 
@@ -135,7 +139,9 @@ def test_unknown_options_are_left_out_when_lenient() -> None:
         "source Rows: unknown option 'colour'. Its options: count, password, pin. It is ignored."
     ]
     source = made.stages[0]
-    built = build_plugin(source, registry(), context_for(made, source, "1", False))
+    built = build_plugin(
+        source, registry(), context_for(made, made.pipelines[0].tasks[0], source, "1", False)
+    )
     assert built.options.count == 5
 
 

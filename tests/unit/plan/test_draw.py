@@ -37,7 +37,8 @@ def shop() -> Job:
             {
                 "env": {
                     "job.name": "shop",
-                    "job.mode": "STREAMING",
+                    "job.mode": "BATCH",
+                    "checkpoint.interval": 10000,
                     "tag_filter": {"zone": "a"},
                     "read_limit.rows_per_second": 5,
                 },
@@ -66,7 +67,7 @@ def small(**env: Any) -> Job:
 
 SHOP = """\
 shop (job.conf)
-  STREAMING, parallelism 1
+  BATCH, parallelism 1
   a checkpoint every 10 s
   a failed pipeline starts again up to 3 times, after 3 s
   each reader takes at most 5 rows a second
@@ -168,7 +169,7 @@ def test_a_job_as_data_has_stages_and_pipelines() -> None:
         "inputs": [],
         "output": "orders",
         "parallelism": 4,
-        "line": 8,
+        "line": 9,
         "options": {"plugin_output": "orders", "parallelism": 4, "count": 9, "pin": "******"},
         "tables": [
             {

@@ -1,0 +1,178 @@
+"""F. Commits: every complete checkpoint shows once, whole, in order, under its own number."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from holdfast.core.commit import CommitStatus
+from holdfast.core.job import TERMINAL, JobStatus
+from holdfast.core.pipeline import FAILED, Pipeline
+from holdfast.master.ports import commit_user
+from holdfast.testing.oracle.events import Listen, Publish, Read, Snapshot, Sweep
+from holdfast.testing.oracle.story import Life, Part, Story
+
+
+def rows(story: Story) -> Iterator[str]:
+    """I43 I44: a finished job shows every row once; any other shows none twice."""
+    seen: dict[tuple[str, Life], Counter[Any]] = defaultdict(Counter)
+    for (table, user), snapshots in story.snapshots.items():
+        owner = story.owner(user)
+        for file in (f for s in snapshots if owner for f in s.files):
+            seen[(table, owner[0].life)].update(story.rows.get(file, ()))  # type: ignore[index]
+    for (table, life), counted in seen.items():
+        doubled = [r for r, n in counted.items() if n > 1]
+        if doubled:
+            yield f"I44 {table} shows {len(doubled)} rows of {life.job} twice"
+    for life, jobs in story.jobs.items():
+        if jobs[-1].status is JobStatus.FINISHED:
+            wanted = story.expected.get(life.job, frozenset()) - _before(story, life)
+            for table in sorted({t for t, owner in seen if owner.job == life.job}) or ["any"]:
+                lost = wanted - set(seen[(table, life)])
+                if lost:
+                    yield f"I43 {table} lacks {len(lost)} rows of {life.job}, which is FINISHED"
+
+
+def _before(story: Story, life: Life) -> set[tuple[str, int]]:
+    """Return the rows that an earlier life has shown, up to the savepoint this one began at."""
+    parts = [p for p in story.pipelines if p.life == life]
+    begun = [(s, at) for p in parts for s, at in story.restored(p).items()]
+    return {(source, row) for source, at in begun for row in range(int(str(at)))}
+
+
+def snapshots(story: Story) -> Iterator[str]:
+    """I45 I48: a user's numbers grow, each shows once, and a file is added once."""
+    shown: Counter[str] = Counter()
+    for (table, user), found in story.snapshots.items():
+        ids = [s.number for s in found]
+        if story.owner(user) and ids != sorted(set(ids)):
+            yield f"I45 commits of {user} to {table} are not in order or not unique: {ids}"
+        for snapshot in found:
+            shown.update(snapshot.files)
+    for file, times in shown.items():
+        if times > 1:
+            yield f"I48 {file} was added {times} times"
+
+
+def filters(story: Story) -> Iterator[str]:
+    """I46 I52: each try to commit starts from a read that says it is not yet there."""
+    known: dict[tuple[str, str, str], Read] = {}
+    for event in story.events:
+        if isinstance(event, Read):
+            known[(event.process, event.table, event.user)] = event
+        elif isinstance(event, Publish):
+            read = known.pop((event.process, event.table, event.user), None)
+            if read is None:
+                yield f"I52 {event.user} tried {event.number} again without reading the table"
+            elif read.version != event.version or read.committed >= event.number:
+                yield f"I46 {event.user} tried {event.number} on a version it had not checked"
+
+
+def users(story: Story) -> Iterator[str]:
+    """I47: the commit user follows from job, life, pipeline and sink."""
+    lives = {life.job for life in story.jobs}
+    for snapshot in story.of(Snapshot):
+        owner = story.owner(snapshot.user)
+        if owner is None and snapshot.user.partition(".")[0] in lives:
+            yield f"I47 {snapshot.user} is not the name of a pipeline's commits"
+        elif owner and commit_user(*owner[0], snapshot.table) != snapshot.user:
+            yield f"I47 {snapshot.user} committed to {snapshot.table}"
+
+
+def contents(story: Story) -> Iterator[str]:
+    """I8 I49 I51: a commit is exactly what its checkpoint holds, whoever makes it."""
+    for (_, user), found in story.snapshots.items():
+        owner = story.owner(user)
+        if owner is None:
+            continue
+        part, sink = owner
+        checkpoints = {c.number: c for c in story.completed[part]}
+        for snapshot in found:
+            done = checkpoints.get(snapshot.number)
+            if done is None:
+                yield f"I51 {user} committed {snapshot.number}, which is no checkpoint of its"
+                continue
+            files = story.files(done)
+            if files is None:
+                continue
+            wanted, held = set(files.get(sink, ())), set(snapshot.files)
+            if held - wanted:
+                yield f"I49 {user} committed files that are not in checkpoint {snapshot.number}"
+            elif held != wanted:
+                yield f"I8 {user} committed a part of checkpoint {snapshot.number}"
+
+
+def watermarks(story: Story) -> Iterator[str]:
+    """I50: a watermark never goes back, and a commit without one carries the last."""
+    for (table, user), found in story.snapshots.items():
+        last: int | None = None
+        for snapshot in found if story.owner(user) else ():
+            mark = snapshot.watermark
+            if last is not None and (mark is None or mark < last):
+                yield f"I50 the watermark of {table} went back from {last} to {mark}"
+            last = mark if mark is not None else last
+
+
+def listeners(story: Story) -> Iterator[str]:
+    """I53: listeners run after the commit they belong to, and for each one."""
+    ran: set[tuple[str, int]] = set()
+    for listen, records in story.walk(Listen):
+        owner = story.owner(listen.user)
+        state = records.pipeline(owner[0]) if owner else None
+        if state and listen.number > state.commits.through:
+            yield f"I53 listeners ran for {listen.number} before its commit"
+        ran.add((listen.user, listen.number))
+    for part, states in story.pipelines.items():
+        user = commit_user(*part, "")
+        for through in {s.commits.listened for s in states} - {0}:
+            if (user, through) not in ran:
+                yield f"I53 no listener ran for {through} of {part.job}"
+
+
+def sinks(story: Story) -> Iterator[str]:
+    """I55: no sink gets ahead of another by more than one commit."""
+    shown: set[tuple[Part, str, int]] = set()
+    for snapshot in story.of(Snapshot):
+        owner = story.owner(snapshot.user)
+        if owner is None:
+            continue
+        part, sink = owner
+        shown.add((part, sink, snapshot.number))
+        for done in story.completed[part]:
+            if done.number >= snapshot.number:
+                break
+            for other in story.files(done) or ():
+                if (part, other, done.number) not in shown:
+                    yield f"I55 {sink} shows {snapshot.number} and {other} lacks {done.number}"
+
+
+def sweeping(story: Story) -> Iterator[str]:
+    """I56: no staged file goes that a record still needs, or while its job may need it."""
+    shown = {f for s in story.of(Snapshot) for f in s.files}
+    for sweep, records in story.walk(Sweep):
+        for file in sweep.files:
+            if file in shown:
+                yield f"I56 {file} was removed and is part of a table"
+        for key, record in records.items.items():
+            if not isinstance(record, Pipeline) or record.status is FAILED:
+                continue
+            for waiting in record.commits.waiting:
+                needed = {f for files in (story.files(waiting) or {}).values() for f in files}
+                if needed & set(sweep.files):
+                    yield f"I56 a file was removed that {key} still has to commit"
+
+
+def settled(story: Story) -> Iterator[str]:
+    """I51: a job that ended without failure has committed all that was complete."""
+    for life, jobs in story.jobs.items():
+        if jobs[-1].status not in TERMINAL or jobs[-1].status is JobStatus.FAILED:
+            continue
+        for part, states in story.pipelines.items():
+            last = states[-1]
+            owes = last.commits.status is not CommitStatus.SETTLED and last.status is not FAILED
+            if part.life == life and owes:
+                yield f"I51 {life.job} is {jobs[-1].status} and a commit is still owed"
+
+
+CHECKS = (
+    rows, snapshots, filters, users, contents, watermarks, listeners, sinks, sweeping, settled,
+)  # fmt: skip

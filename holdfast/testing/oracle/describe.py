@@ -1,0 +1,48 @@
+"""The facts of a message between leader and worker, as an event holds them."""
+
+from typing import Any
+
+from holdfast.wire.messages import BarrierAck, EndReport, TaskKey, ToWorker
+
+
+def describe(message: ToWorker) -> dict[str, Any]:
+    """Return what an order says, for `Order` and `Took`."""
+    facts: dict[str, Any] = {"order": type(message).__name__, "term": message.term}
+    key = getattr(message, "key", None)
+    if key is not None:
+        facts |= describe_task(key, message.attempt)  # type: ignore[union-attr]
+    facts |= {n: getattr(message, n) for n in ("number", "source") if hasattr(message, n)}
+    return facts
+
+
+def describe_task(key: TaskKey, attempt: int) -> dict[str, Any]:
+    """Return the name of an attempt."""
+    return {
+        "job": key.job,
+        "incarnation": key.incarnation,
+        "pipeline": key.pipeline,
+        "task": key.task,
+        "attempt": attempt,
+    }
+
+
+def describe_ack(message: BarrierAck, through: int) -> dict[str, Any]:
+    """Return what an answer to a barrier says, for `Ack`."""
+    acked = message.acked
+    return {
+        **describe_task(message.key, acked.attempt),
+        "worker": acked.place.incarnation,
+        "number": acked.number,
+        "ended": acked.ended,
+        "positions": acked.positions,
+        "staged": tuple((s.created, s.sink, str(s.content)) for s in acked.staged),
+        "watermark": acked.watermark,
+        "idle": acked.idle,
+        "through": through,
+    }
+
+
+def describe_report(report: EndReport) -> dict[str, Any]:
+    """Return what a report of a source's end says, for `Heard`."""
+    task = describe_task(report.key, report.attempt)
+    return {**task, "source": report.source, "worker": report.incarnation}

@@ -1,0 +1,229 @@
+"""Group G: savepoints, and jobs that go on from one.  Two windows of group F belong to them."""
+
+from holdfast.core.checkpoint import Kind
+from holdfast.core.job import Job
+from holdfast.core.pipeline import Pipeline
+from holdfast.testing.sim.scenarios import moments
+from holdfast.testing.sim.scenarios.c_tasks import worker_of
+from holdfast.testing.sim.scenarios.scene import Scene, window
+from holdfast.testing.sim.world import JobSpec
+from holdfast.wire.messages import Barrier, BarrierAck
+
+LONG = JobSpec("j", rows=30)
+PAIR = JobSpec("j", ((("a",),), (("b",),)), rows=30)
+
+
+async def save(s: Scene, request: str = "s1") -> str:
+    """Ask for a savepoint once the job has a checkpoint."""
+    return await s.ask(lambda leader: leader.savepoint("j", request))
+
+
+async def resume(s: Scene, incarnation: str = "i2") -> None:
+    """Submit the next life of the job from the savepoint of the last one."""
+    saved = dict(s.job().saved)
+    await s.saw(moments.gone("j"))
+    records = s.scenario.jobs[0].records(incarnation, saved)
+    while await s.ask(lambda leader: leader.submit(*records)):
+        await s.sleep(0.2)
+
+
+def read(s: Scene, *lives: str) -> list[object]:
+    """Return all rows that some lives have made visible."""
+    found = []
+    for event in s.world.history.of("snapshot"):
+        if event["user"].split(".")[1] in lives:
+            found += [row for f in event["files"] for row in s.world.tables.files[f]]
+    return found
+
+
+def whole(s: Scene, *lives: str) -> None:
+    """Claim that some lives together show every row once."""
+    spec = s.scenario.jobs[0]
+    wanted = {(x, n) for p in spec.pipelines for t in p for x in t for n in range(spec.length(x))}
+    rows = read(s, *lives)
+    s.claim(len(rows) == len(set(rows)), "a row twice")
+    s.claim(set(rows) == wanted, f"{len(wanted - set(rows))} rows are missing")
+
+
+@window("G01", LONG)
+async def leader_dies_with_the_wish(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(1)))
+    s.arm("after:job.SavepointWanted", 1, "kill")
+    await save(s)
+    await s.rest()
+    s.ends("SAVEPOINT_DONE")
+    s.untouched()
+
+
+@window("G02", LONG)
+async def leader_dies_with_some_answers(s: Scene) -> None:
+    s.tap("drop", BarrierAck, lambda m: m.key.task == "p1t2" and bool(s.job().request))
+    await s.saw(moments.pipeline(moments.complete(1)))
+    await save(s)
+    await s.saw(moments.pipeline(moments.pending(Kind.SAVEPOINT)))
+    await s.sleep(0.3)
+    s.kill_leader()
+    s.mend()
+    await s.rest()
+    s.ends("SAVEPOINT_DONE")
+    s.untouched()
+
+
+@window("G02", LONG)
+async def worker_dies_with_some_answers(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(1)))
+    s.world.when(
+        moments.pipeline(moments.pending(Kind.SAVEPOINT)), lambda e: s.kill(worker_of(s))
+    )
+    await save(s)
+    await s.saw(moments.pipeline(lambda p: p.savepoint and p.savepoint.failures))
+    await s.rest()
+    s.ends("SAVEPOINT_DONE")
+
+
+@window("G03", LONG)
+async def saved_and_not_yet_over(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(1)))
+    s.world.when(
+        lambda e: isinstance(e.get("record"), Job) and bool(e["record"].saved),
+        lambda e: s.kill_leader(),
+    )
+    await save(s)
+    await s.saw(moments.elected)
+    await s.rest()
+    s.ends("SAVEPOINT_DONE")
+    s.untouched()
+    s.takeovers(1)
+
+
+@window("G04", JobSpec("j", rows=6))
+async def savepoint_at_the_end_of_the_input(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.ready(1)))
+    await save(s)
+    await s.rest()
+    s.ends("FINISHED", "SAVEPOINT_DONE")
+    kinds = {c.kind for p in s.records(Pipeline) for c in p.checkpoints.kept}
+    s.claim(not {Kind.FINAL, Kind.SAVEPOINT} <= kinds, "both a final one and a savepoint")
+
+
+@window("G05", LONG)
+async def source_too_busy_for_a_savepoint(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(1)))
+    s.tap("drop", Barrier, lambda m: m.key.task == "p1t2")
+    await save(s)
+    await s.saw(lambda e: moments.job("RUNNING")(e) and "savepoint" in e["record"].reason)
+    s.mend()
+    await s.rest()
+    s.ends("FINISHED")
+    s.untouched()
+
+
+@window("G06", LONG)
+async def two_wishes_for_a_savepoint(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(1)))
+    await save(s, "s1")
+    await save(s, "s2")
+    await s.rest()
+    s.ends("SAVEPOINT_DONE")
+    saved = {c.number for p in s.records(Pipeline) for c in p.checkpoints.kept
+             if c.kind is Kind.SAVEPOINT}  # fmt: skip
+    s.claim(len(saved) == 1 and s.job().request == "s1", "two savepoints")
+
+
+@window("G07", LONG, own_rows=True)
+async def takeover_before_the_first_own_checkpoint(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(2)))
+    await save(s)
+    await s.saw(moments.job("SAVEPOINT_DONE"))
+    s.world.when(
+        moments.pipeline(lambda p: p.incarnation == "i2" and moments.running(p)),
+        lambda e: (s.kill_leader(), s.kill(worker_of(s))),
+    )
+    await resume(s)
+    await s.saw(moments.pipeline(moments.attempt("p1t1")))
+    s.prove(_last_start(s, "i2") == 0, "it had a checkpoint of its own")
+    await s.rest()
+    s.ends("FINISHED")
+    whole(s, "i1", "i2")
+
+
+@window("G08", LONG, own_rows=True)
+async def takeover_after_the_first_own_checkpoint(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(2)))
+    await save(s)
+    await s.saw(moments.job("SAVEPOINT_DONE"))
+    s.world.when(
+        moments.pipeline(lambda p: p.incarnation == "i2" and moments.complete(1)(p)),
+        lambda e: (s.kill_leader(), s.kill(worker_of(s))),
+    )
+    await resume(s)
+    await s.saw(moments.pipeline(moments.attempt("p1t1")))
+    s.prove(_last_start(s, "i2") > 0, "it had no checkpoint of its own")
+    await s.rest()
+    s.ends("FINISHED")
+    whole(s, "i1", "i2")
+
+
+def _last_start(s: Scene, life: str) -> int:
+    """Return the complete checkpoints a life had when its last attempt was placed."""
+    latest = [p.checkpoints.latest for p in s.records(Pipeline) if p.incarnation == life]
+    return latest[-1].number if latest and latest[-1] else 0
+
+
+@window("G09", LONG, own_rows=True)
+async def savepoint_is_damaged(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(2)))
+    await save(s)
+    await s.saw(moments.job("SAVEPOINT_DONE"))
+    s.world.blobs.torn.update(name for _, name in s.job().saved)
+    await resume(s)
+    await s.saw(moments.job("FAILED", life="i2"))
+    await s.rest()
+    begun = [e for e in s.world.history.of("start") if e["incarnation"] == "i2"]
+    s.claim(not begun, "a task started from a damaged savepoint")
+    s.claim("is lost" in s.job().reason, f"the reason is {s.job().reason}")
+
+
+@window("G10", PAIR)
+async def savepoint_of_one_pipeline_fails(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(1)))
+    s.tap("drop", Barrier, lambda m: m.key.pipeline == 2 and m.kind is Kind.SAVEPOINT)
+    await save(s)
+    await s.saw(moments.pipeline(lambda p: p.savepoint and p.savepoint.number))
+    await s.saw(lambda e: moments.job("RUNNING")(e) and "savepoint" in e["record"].reason)
+    s.claim(not s.job().saved, "half a savepoint")
+    s.mend()
+    await s.rest()
+    s.ends("FINISHED")
+
+
+@window("G11", LONG, own_rows=True)
+async def savepoint_outlives_the_job_that_took_it(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(2)))
+    await save(s)
+    await s.saw(moments.job("SAVEPOINT_DONE"))
+    name = s.job().saved[0][1]
+    await resume(s)
+    await s.saw(moments.pipeline(lambda p: p.incarnation == "i2" and moments.complete(5)(p)))
+    s.claim(name in s.world.blobs.objects, "the savepoint is gone")
+    await s.rest()
+    s.claim(name in s.world.blobs.objects, "the savepoint is gone")
+    s.ends("FINISHED")
+    whole(s, "i1", "i2")
+
+
+@window("F21", LONG, own_rows=True)
+async def older_savepoint_is_used_again(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(2)))
+    await save(s)
+    await s.saw(moments.job("SAVEPOINT_DONE"))
+    saved = dict(s.job().saved)
+    await resume(s)
+    await s.saw(moments.job("FINISHED", life="i2"))
+    await s.saw(moments.gone("j"))
+    records = s.scenario.jobs[0].records("i3", saved)
+    while await s.ask(lambda leader: leader.submit(*records)):
+        await s.sleep(0.2)
+    await s.rest()
+    whole(s, "i1", "i2")
+    s.claim(sorted(map(str, read(s, "i3"))) == sorted(map(str, read(s, "i2"))), "rows were masked")

@@ -1,0 +1,127 @@
+"""Stages: plans without random trouble that, between them, pass every durable step."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.core.job import Job, JobStatus
+from holdfast.core.pipeline import Pipeline
+from holdfast.master.ports import Settings
+from holdfast.master.records import decode, job_key
+from holdfast.testing.sim.nemesis import cut
+from holdfast.testing.sim.plan import Plan, Wish
+from holdfast.testing.sim.world import JobSpec, World
+from holdfast.wire.messages import BarrierAck
+
+LOOK_S = 0.05
+
+
+def bounded() -> Plan:
+    """One job with an end: two pipelines, two sinks."""
+    return Plan(jobs=(JobSpec("j", ((("a",), ("b",)), (("c",),)), sinks=("t", "u")),))
+
+
+def again() -> Plan:
+    """The same job id, used again as soon as it is free."""
+    return Plan(jobs=(JobSpec("j", rows=4),), lives=2)
+
+
+def saved() -> Plan:
+    """A job without an end that is stopped with a savepoint over two pipelines."""
+    spec = JobSpec("j", ((("a",),), (("b",),)), rows=0)
+    return Plan(jobs=(spec,), wishes=(Wish("j", 3.0, "savepoint"),))
+
+
+def everything() -> Plan:
+    """Seven jobs, and all that can become of them; a worker and a leader's store are lost too."""
+    jobs = (
+        JobSpec("both", ((("a",), ("b",)), (("c",),)), sinks=("t", "u")),
+        JobSpec("long", ((("a",), ("b",)),), rows=24),
+        JobSpec("saved", ((("a",),),), rows=0),
+        JobSpec("saver", ((("a",),),), rows=0),
+        JobSpec("ended", ((("a",),),), rows=0),
+        JobSpec("weak", ((("a",),),), rows=20, retry_times=1),
+        JobSpec("doomed", ((("a",),),), rows=20, sinks=("shut",)),
+    )
+    wishes = (
+        Wish("saved", 3.0, "savepoint"),
+        Wish("saver", 2.0, "savepoint"),
+        Wish("saver", 14.0, "cancel"),
+        Wish("ended", 4.0, "cancel"),
+    )
+    settings = Settings(timeout_s=1.5, history=3)
+    return Plan(jobs, wishes=wishes, script=_trouble, settings=settings, faulty_s=40.0)
+
+
+async def _trouble(world: World) -> None:
+    world.tables.table("shut").refuses = "The table has other columns."
+    world.network.tap(
+        lambda p: (
+            isinstance(p.message, BarrierAck)
+            and p.message.key.job == "saver"
+            and status(world, "saver") is JobStatus.DOING_SAVEPOINT
+        ),
+        "drop",
+    )
+    world.loop.spawn(None, _fail_tasks(world, "weak"))
+    await asyncio.sleep(5)
+    world.kill("W1")
+    await asyncio.sleep(3)
+    leader = await some_leader(world)
+    cut(world, leader, "store", world.loop.time() + 2.5)
+    await asyncio.sleep(3)
+    await _step_down(world)
+    await asyncio.sleep(0.5)
+    await until(world, _pending)
+    world.kill(await some_leader(world))
+
+
+async def _step_down(world: World) -> None:
+    """Have the leader learn that it is fenced, as a worker that saw a later term would tell it."""
+    leading = world.masters[await some_leader(world)]
+    assert leading.leader
+    leading.leader.desk.abandon()
+
+
+async def _fail_tasks(world: World, job: str) -> None:
+    """Let every attempt of a job fail when it has run for a second or so."""
+    while not world.faults.quiet:
+        await asyncio.sleep(1.2)
+        for worker in world.workers.values():
+            for key, running in worker.tasks.items():
+                if key.job == job and running.failure is None:
+                    running.failure = "a row could not be read"
+
+
+async def until(world: World, holds: Callable[[World], Any]) -> None:
+    """Wait until something holds, looking often."""
+    while not holds(world):
+        await asyncio.sleep(LOOK_S)
+
+
+async def some_leader(world: World) -> str:
+    """Wait for a master that leads; return its name."""
+    await until(world, World.leader)
+    leading = world.leader()
+    assert leading
+    return leading.name
+
+
+def _pending(world: World) -> bool:
+    """Whether a checkpoint is on its way, which the next leader must give up."""
+    items = [i for k, i in world.store.items.items() if k.startswith("pipeline/")]
+    return any(decode(Pipeline, i.value).checkpoints.pending for i in items)
+
+
+def status(world: World, job: str) -> JobStatus | None:
+    """Return how a job stands in the store, or None if it has no record."""
+    item = world.store.items.get(job_key(job))
+    return decode(Job, item.value).status if item else None
+
+
+STAGES: dict[str, Callable[[], Plan]] = {
+    "bounded": bounded,
+    "again": again,
+    "saved": saved,
+    "everything": everything,
+}
