@@ -77,8 +77,9 @@ class Mistake:
 
 
 class JobFileError(UserError):
-    """All mistakes found in a job file, in the order they stand in it."""
+    """All mistakes found in a job file, in the order they stand in it, and what else was seen."""
 
-    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+    def __init__(self, mistakes: Sequence[Mistake], warnings: Sequence[Mistake] = ()) -> None:
         self.mistakes = tuple(sorted(set(mistakes)))
+        self.warnings = tuple(warnings)
         super().__init__("\n".join(str(m) for m in self.mistakes), code="job.invalid")

@@ -4,14 +4,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.table import Table as Grid
 
 from holdfast.cli.docs import write_pages
-from holdfast.cli.terminal import screen
 from holdfast.connect.options import OptionInfo, describe, nearest
 from holdfast.connect.registry import Registry
 from holdfast.errors import UserError
 from holdfast.model.job import Role
+
+page = Console(highlight=False)
 
 
 def connectors(
@@ -39,11 +41,13 @@ def connectors(
         raise UserError(f"There is no connector '{name}'.{nearest(name, known)}")
     for kind in found:
         summary = (kind.__doc__ or "").strip().splitlines()[0]
-        screen.print(f"\n[bold]{kind.name}[/] ({kind.role}): {summary}")
+        page.print(f"\n[bold]{kind.name}[/] ({kind.role}): {summary}")
         if kind.refused:
-            screen.print(kind.refused, markup=False)
+            page.print(kind.refused, markup=False)
             continue
-        screen.print(_grid(describe(kind.options_class)))
+        page.print(_grid(describe(kind.options_class)))
+        if kind.notes:
+            page.print(f"\n{kind.notes}", markup=False)
 
 
 def _grid(infos: tuple[OptionInfo, ...], indent: str = "") -> Grid:

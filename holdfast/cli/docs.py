@@ -55,6 +55,8 @@ def _page(name: str, registry: Registry) -> str:
         if issubclass(plugin, Sink) and isinstance(plugin.guarantee, str):
             parts.append(f"Guarantee: **{plugin.guarantee}**.")
         parts.append(_options(describe(plugin.options_class)))
+        if plugin.notes:
+            parts.append(plugin.notes)
     return "\n\n".join(parts) + "\n"
 
 

@@ -26,6 +26,7 @@ def show_error(error: HoldfastError, *, debug: bool) -> None:
         traceback.print_exception(error, file=sys.stderr)
         return
     if isinstance(error, JobFileError):
+        show_warnings(error.warnings)
         for mistake in error.mistakes:
             screen.print(f"[red]{_escape(str(mistake.place))}[/]: {_escape(mistake.message)}")
         count = len(error.mistakes)

@@ -35,6 +35,9 @@ class Plugin(Generic[O]):
     name: ClassVar[str]
     """The name job files use; upper and lower case do not matter."""
 
+    notes: ClassVar[str] = ""
+    """More for its page in the documentation than options can say."""
+
     refused: ClassVar[str] = ""
     """Where set, a job that names this plug-in is refused with this sentence."""
 

@@ -34,4 +34,4 @@ class Report:
     def raise_if_any(self) -> None:
         """Raise all mistakes together, if there are any."""
         if self.mistakes:
-            raise JobFileError(self.mistakes)
+            raise JobFileError(self.mistakes, self.warnings)

@@ -59,6 +59,7 @@ JOB = Machine(
         # from        on            to
         (S.PENDING, PipelinesSeen, S.PENDING),
         (S.PENDING, PipelinesSeen, S.RUNNING),
+        (S.PENDING, PipelinesSeen, S.FAILING),  # its savepoint cannot be read
         (S.PENDING, CancelAsked, S.CANCELING),
         (S.PENDING, SavepointWanted, S.PENDING),  # refused: nothing runs that could be saved
         (S.RUNNING, PipelinesSeen, S.RUNNING),
@@ -175,14 +176,19 @@ def _seen(job: Job, pipelines: tuple[Pipeline, ...]) -> Job:
             return job
     if failing:
         return replace(job, status=S.FAILING, reason=_why(failing))
+    if job.status is S.PENDING:
+        # One step at a time, however late this is seen: RUNNING comes before any end.
+        return replace(job, status=S.RUNNING) if _started(pipelines) else job
     if all(p.status is FINISHED for p in pipelines):
         return replace(job, status=S.FINISHED)
     if job.status is S.DOING_SAVEPOINT:
         return _saving(job, pipelines, over)
-    started = all(
-        t.status is not TaskStatus.WAITING or t.attempt > 1 for p in pipelines for t in p.tasks
-    )
-    return replace(job, status=S.RUNNING) if started else job
+    return job
+
+
+def _started(pipelines: tuple[Pipeline, ...]) -> bool:
+    tasks = [t for p in pipelines for t in p.tasks]
+    return all(t.status is not TaskStatus.WAITING or t.attempt > 1 for t in tasks)
 
 
 def _saving(job: Job, pipelines: tuple[Pipeline, ...], over: bool) -> Job:

@@ -52,9 +52,14 @@ class SqlOptions:
 
 
 class Sql(Transform[SqlOptions]):
-    """Runs a SELECT."""
+    """Runs a SELECT in SeaTunnel's dialect, and in more of Spark's.
+
+    A query over one table that looks at each row by itself keeps row kinds and may stream.  Joins,
+    aggregates, sub-queries, windows and sorting work in BATCH jobs.
+    """
 
     name = "Sql"
+    notes = f"Functions: {', '.join(sorted(FUNCTIONS))}."
 
     @classmethod
     def joins(cls, options: SqlOptions, inputs: tuple[str, ...]) -> bool:

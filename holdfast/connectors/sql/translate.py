@@ -117,8 +117,9 @@ def unknown_function(name: str, place: str) -> str:
     reason = REFUSED.get(name.upper())
     if reason:
         return f"function {name}{place} is not supported. {reason}"
-    hint = nearest(name, sorted(FUNCTIONS))
-    return f"there is no function '{name}'{place}.{hint} Functions: {', '.join(sorted(FUNCTIONS))}."
+    # All of them would bury the other mistakes; the documentation has the list.
+    hint = nearest(name, sorted(FUNCTIONS)) or " `holdfast connectors Sql` lists those there are."
+    return f"there is no function '{name}'{place}.{hint}"
 
 
 def _literal(_: Translator, node: exp.Literal) -> Value:

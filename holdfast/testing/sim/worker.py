@@ -219,6 +219,12 @@ class SimWorker:
             rows=sum(running.positions.values()),
         )
 
+    def fail(self, task: str, reason: str) -> None:
+        """Let a task fail, for a test."""
+        for running in [r for k, r in self.tasks.items() if k.task == task and r.failure is None]:
+            running.failure = reason
+            self._note_end(running, "failed")
+
     def _note_end(self, running: Running, why: str) -> None:
         facts = describe_task(running.key, running.attempt)
         self.world.note("end", **facts, worker=self.incarnation, why=why)

@@ -19,11 +19,8 @@ def worker_of(s: Scene, task: str = "p1t1") -> str:
 
 def fail(s: Scene, task: str = "p1t1", why: str = "a row could not be read") -> None:
     """Let a task fail where it runs."""
-    worker = s.world.workers[worker_of(s, task)]
-    for key, running in worker.tasks.items():
-        if key.task == task:
-            running.failure = why
-            s.world.note("fault", fault="task failed", task=task)
+    s.world.note("fault", fault="task failed", task=task)
+    s.world.workers[worker_of(s, task)].fail(task, why)
 
 
 def starts(s: Scene, task: str) -> list[int]:

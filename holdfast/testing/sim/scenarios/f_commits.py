@@ -276,7 +276,8 @@ async def answer_of_a_stale_attempt(s: Scene) -> None:
     forged = replace(old, acked=replace(old.acked, number=number))
     await s.leader().hear("W1#1", forged)
     gathering = s.leader().jobs["j"].pipelines[1].gathering
-    s.claim(not gathering or all(a.attempt > 1 or a.task != "p1t1" for a in gathering.acks), "took")
+    taken = gathering.acks if gathering and gathering.number == number else ()
+    s.claim(all(a.attempt > 1 or a.task != "p1t1" for a in taken), "a stale answer was taken")
     await s.rest()
     s.ends("FINISHED")
 
