@@ -70,7 +70,6 @@ CHECKPOINT = Machine(
         (IDLE, CheckpointStored, IDLE),  # of a checkpoint that was aborted meanwhile
         (IDLE, CheckpointFailed, IDLE),  # late
         (IDLE, TookOver, IDLE),
-        (PENDING, CheckpointDue, PENDING),  # one at a time
         (PENDING, CheckpointStored, IDLE),
         (PENDING, CheckpointStored, PENDING),  # of a former number
         (PENDING, CheckpointFailed, IDLE),

@@ -47,7 +47,6 @@ COMPLETION = Machine(
         (READING, SourceEnded, ENDED),
         (READING, TasksChanged, READING),
         (ENDED, SourceEnded, ENDED),  # reports are repeated until they are answered
-        (ENDED, TasksChanged, ENDED),
         (ENDED, TasksChanged, READING),  # a task starts anew and will read again
     ],
 )

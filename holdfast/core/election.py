@@ -49,8 +49,7 @@ ELECTION = Machine(
     [
         # from    on               to
         (STANDBY, ElectionWon, LEADING),
-        (STANDBY, LeaseConfirmed, STANDBY),  # an answer to a request from before we stepped down
-        (STANDBY, LeadershipLost, STANDBY),
+        (STANDBY, LeadershipLost, STANDBY),  # the lease had lapsed before we stepped down
         (LEADING, LeaseConfirmed, LEADING),
         (LEADING, LeadershipLost, STANDBY),
     ],

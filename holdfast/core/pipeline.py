@@ -105,7 +105,6 @@ PIPELINE = Machine(
         (FAILING, Listened, FAILED),
         (STOPPED, StopAsked, STOPPED),
         (STOPPED, TaskFailed, STOPPED),
-        (STOPPED, PipelineDoomed, STOPPED),
         (STOPPED, Listened, STOPPED),
         (FAILED, StopAsked, FAILED),
         (FAILED, TaskFailed, FAILED),
@@ -113,7 +112,6 @@ PIPELINE = Machine(
         (FAILED, Listened, FAILED),
         (FINISHED, StopAsked, FINISHED),  # the end came first
         (FINISHED, TaskFailed, FINISHED),
-        (FINISHED, PipelineDoomed, FINISHED),
         (FINISHED, Listened, FINISHED),
     ],
 )

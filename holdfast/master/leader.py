@@ -295,7 +295,7 @@ class Leader:
             return
         key = pipeline_key(pipeline.job, pipeline.number)
         job.pipelines[pipeline.number] = PipelineKeeper(
-            self.desk, key, pipeline, revision, job.state.spec, self._changed.set
+            self.desk, key, pipeline, revision, lambda: job.state, self._changed.set
         )
 
     def _decoded(self, kind: type[R], item: Item) -> R | None:

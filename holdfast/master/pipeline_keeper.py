@@ -23,6 +23,7 @@ from holdfast.core.duties import (
     StartCheckpoint,
 )
 from holdfast.core.gather import Acked, Gathering
+from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import ACTIVE, BlobDropped, Pipeline, PipelineDoomed, step, wanted
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.master import blob, health
@@ -42,11 +43,11 @@ class PipelineKeeper(Keeper[Pipeline]):
         key: str,
         state: Pipeline,
         revision: int,
-        spec: str,
+        job: Callable[[], Job],
         changed: Callable[[], None],
     ) -> None:
         super().__init__(desk, key, state, revision)
-        self.spec = spec
+        self.job = job
         self.changed = changed
         self.gathering: Gathering | None = None
         self.taken_over = False
@@ -54,6 +55,9 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.completed_s = desk.ports.clock.now() - _age_s(state, desk.ports.clock.date())
 
     def decide(self, event: object) -> Pipeline:
+        if isinstance(event, CheckpointStored) and self.job().status is JobStatus.CANCELING:
+            # The cancel came first, and nothing that was not complete by then may become visible.
+            event = CheckpointFailed(event.number, "the job is being cancelled")
         return step(self.state, event)
 
     def owed(self) -> tuple[duties.Effect, ...]:
@@ -144,7 +148,7 @@ class PipelineKeeper(Keeper[Pipeline]):
             task = next(t for t in self.state.tasks if t.id == order.task)
             positions = content.for_task(task.sources)
         message = DeployTask(
-            self.desk.term, self.task_key(order.task), order.attempt, self.spec, positions,
+            self.desk.term, self.task_key(order.task), order.attempt, self.job().spec, positions,
             self.state.commits.through,
         )  # fmt: skip
         while True:

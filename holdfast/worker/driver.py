@@ -73,9 +73,13 @@ class Starting:
         """
         return self._session.result()
 
-    def loss(self) -> Unavailable | None:
-        """Return why the JVM is gone, or None while it lives."""
-        return None if self.jvm.is_alive else self.jvm.loss()
+    def loss(self, patience_s: float = 0) -> Unavailable | None:
+        """Return why the JVM is gone, or None while it lives.
+
+        A broken connection is seen a moment before the process is gone; who asks after an error
+        gives it a second.
+        """
+        return self.jvm.loss_soon(patience_s)
 
     def _stop(self) -> None:
         with self._stopping:

@@ -139,7 +139,7 @@ class Jvm:
         return Unavailable(f"Spark's Java process {why}. {advice}{tail}", code="spark.gone")
 
     def loss_soon(self, patience_s: float = 1.0) -> Unavailable | None:
-        """Return why the JVM is gone, or None if it lives on: a broken connection comes first."""
+        """Return why the JVM is gone, or None if it lives on after that time."""
         try:
             self.process.wait(patience_s)
         except subprocess.TimeoutExpired:

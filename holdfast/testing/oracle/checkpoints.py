@@ -47,7 +47,7 @@ def acknowledged(story: Story) -> Iterator[str]:
             acks[(part, event.task, event.attempt, event.worker, event.number)] = event
         elif isinstance(event.record, Pipeline):
             old = records.pipeline(part_of(event.record))
-            if old and latest(event.record) != latest(old):
+            if old and latest(event.record) > latest(old):
                 yield from _built(story, old, event.record, acks)
 
 

@@ -11,7 +11,7 @@ from holdfast.core.job import JOB, TERMINAL, Job, JobStatus
 from holdfast.core.machine import Machine
 from holdfast.core.pipeline import PIPELINE, Pipeline
 from holdfast.core.task import TASK, TaskStatus
-from holdfast.testing.oracle.events import Client, Order, Publish, Snapshot, Start, Write
+from holdfast.testing.oracle.events import Client, Order, Proof, Publish, Snapshot, Start, Write
 from holdfast.testing.oracle.story import Life, Part, Records, Story, life_of, part_of
 
 
@@ -165,16 +165,22 @@ def restores(story: Story) -> Iterator[str]:
 
 def queue(story: Story) -> Iterator[str]:
     """I17: waiting jobs start in the order of their submits, each first attempt placed once."""
+    begun: list[Life] = []
     waiting: list[Life] = []
-    begun: set[Life] = set()
+    order: list[Life] = []
     placed: set[tuple[Part, str]] = set()
-    for write, records in story.walk(Write):
-        record = write.record
-        if isinstance(record, Job) and write.key.startswith("job/"):
+    for write, records in story.walk(Write, Proof):
+        record = write.record if isinstance(write, Write) else None
+        if isinstance(write, Proof) or write.key == "leader":
+            # A leader knows of a job once it is told, or when it begins to lead.
+            news = [x for x in begun if isinstance(write, Write) or f"job/{x.job}" in write.guards]
+            waiting = sorted([*waiting, *news], key=order.index)
+            begun = [x for x in begun if x not in news]
+        elif isinstance(record, Job) and write.key.startswith("job/"):
             life = life_of(record)
-            if life not in begun:
-                waiting.append(life)
-                begun.add(life)
+            if records.job(life) is None:
+                begun.append(life)
+                order.append(life)
             elif record.status is not JobStatus.PENDING and life in waiting:
                 waiting.remove(life)
         elif isinstance(record, Pipeline):

@@ -1,7 +1,7 @@
 """J. Liveness: once the faults have ended, everything that was begun comes to its end."""
 
-from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 from holdfast.core.job import JobStatus
 from holdfast.core.pipeline import ACTIVE, Pipeline
@@ -112,16 +112,17 @@ def tasks(story: Story) -> Iterator[str]:
 
 
 def requests(story: Story) -> Iterator[str]:
-    """L7: every request gets a definite answer in the end."""
-    asked: Counter[tuple[str, str, str]] = Counter()
+    """L7: after the faults every request gets a definite answer in time."""
+    wanted: dict[tuple[str, str, str], float] = {}
     for event in story.of(Client):
         request = (event.job, event.incarnation, event.what)
         if event.did == "wants":
-            asked[request] += 1
+            wanted[request] = max(event.at, story.healed_s or event.at)
         elif event.did in ("was answered", "was told it is over"):
-            asked[request] = 0
-    for (job, _, what), times in asked.items():
-        if times:
+            wanted.pop(request, None)
+    bound_s = 2 * story.setting.lease_s + 3 * SLACK_S
+    for (job, _, what), since_s in wanted.items():
+        if story.events[-1].at - since_s > bound_s:
             yield f"L7 {what} of {job} was never answered"
 
 
@@ -131,6 +132,8 @@ def restarts(story: Story) -> Iterator[str]:
         last = states[-1]
         if last.retries > last.retry_times + 1:
             yield f"L9 {part.job} was retried {last.retries} times, {last.retry_times} are allowed"
+        if any(new.retries < old.retries for old, new in pairwise(states)):
+            yield f"L9 the retries of {part.job} were counted anew"
         if any(t.attempt > 1 for t in last.tasks) and not last.failures:
             yield f"L9 a task of {part.job} was restarted and nobody can say why"
 

@@ -8,7 +8,6 @@ import hashlib
 import json
 from typing import Any
 
-
 _UNTOLD = ("at", "process", "kind", "record", "guards")
 
 

@@ -22,6 +22,18 @@ RECORDS = {"job": {"job"}, "pipeline": {"pipeline", "task", "checkpoint", "compl
 """Record -> the core modules whose events change it."""
 
 
+def open_labels() -> list[str]:
+    """Return labels that are neither written out nor the keeper's own."""
+    found = []
+    for module, tree in sources("master"):
+        for call in _labelled_calls(tree):
+            label = call.args[0]
+            passed_on = isinstance(label, ast.Name) and label.id == "label" and module == "desk"
+            if not passed_on and not isinstance(label, ast.Constant):
+                found.append(f"{module}.py:{call.lineno} {ast.unparse(label)}")
+    return found
+
+
 def sources(package: str) -> Iterator[tuple[str, ast.Module]]:
     """Yield the modules of a package, by name, as syntax trees."""
     found = holdfast.core if package == "core" else holdfast.master
@@ -47,17 +59,14 @@ def unlabelled() -> list[str]:
         safe = {id(n) for call in labelled for n in ast.walk(call)}
         safe |= {id(n) for meaning in _meanings(tree, passed) for n in ast.walk(meaning)}
         for node in ast.walk(tree):
-            if _is_durable(node) and id(node) not in safe:
+            if isinstance(node, ast.Attribute) and _is_durable(node) and id(node) not in safe:
                 found.append(f"{module}.py:{node.lineno} {ast.unparse(node)}")
     return found
 
 
-def _is_durable(node: ast.AST) -> bool:
+def _is_durable(node: ast.Attribute) -> bool:
     """Whether this names a durable call: `...store.commit`, `...tables.sweep` and so on."""
-    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name | ast.Attribute):
-        return False
-    port = node.value.id if isinstance(node.value, ast.Name) else node.value.attr
-    return node.attr in DURABLE.get(port.lstrip("_"), set())
+    return node.attr in DURABLE.get(_name(node.value).lstrip("_"), set())
 
 
 def _labelled_calls(tree: ast.AST) -> Iterator[ast.Call]:

@@ -88,9 +88,7 @@ async def _fail_tasks(world: World, job: str) -> None:
     while not world.faults.quiet:
         await asyncio.sleep(1.2)
         for worker in world.workers.values():
-            for key, running in worker.tasks.items():
-                if key.job == job and running.failure is None:
-                    running.failure = "a row could not be read"
+            worker.fail("p1t1", "a row could not be read", job)
 
 
 async def until(world: World, holds: Callable[[World], Any]) -> None:

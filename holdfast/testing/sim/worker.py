@@ -219,9 +219,10 @@ class SimWorker:
             rows=sum(running.positions.values()),
         )
 
-    def fail(self, task: str, reason: str) -> None:
-        """Let a task fail, for a test."""
-        for running in [r for k, r in self.tasks.items() if k.task == task and r.failure is None]:
+    def fail(self, task: str, reason: str, job: str = "") -> None:
+        """Let a task fail, for a test: of one job, or of all that have it."""
+        mine = [r for k, r in self.tasks.items() if k.task == task and job in ("", k.job)]
+        for running in [r for r in mine if r.failure is None]:
             running.failure = reason
             self._note_end(running, "failed")
 

@@ -194,7 +194,7 @@ class World:
         process = self.process_of(name)
         if process is None:
             return
-        self.note("fault", fault="kill", of=name)
+        self.note_by(None, "fault", fault="kill", of=name)
         self.loop.kill(process)
         if revive:
             low, high = REVIVE_S

@@ -1,6 +1,7 @@
 """Group A: election, lease, fencing."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 from holdfast.core.checkpoint import Kind
 from holdfast.core.election import ACT_SHARE
@@ -190,7 +191,7 @@ async def date_of_candidates_jumps(s: Scene) -> None:
 def _steady(s: Scene) -> None:
     """Claim that checkpoints came neither in bursts nor with gaps."""
     done = [e["at"] for e in s.world.history.of("blob")]
-    gaps = [b - a for a, b in zip(done, done[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(done)]
     s.claim(max(gaps) < 3 and min(gaps[:-1]) > 0.5, f"checkpoints were not steady: {gaps}")
 
 
@@ -266,5 +267,3 @@ async def late_order_of_a_former_leader(s: Scene) -> None:
 
 def _puts(changes: object) -> list[Put]:
     return [c for c in changes if isinstance(c, Put)]  # type: ignore[attr-defined]
-
-

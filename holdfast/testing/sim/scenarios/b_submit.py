@@ -47,7 +47,10 @@ async def waiting_jobs_keep_their_order(s: Scene) -> None:
     await s.saw(moments.elected)
     await s.until(lambda: _waiting(s) == 2)
     last = s.leader()
-    s.claim(all("waits behind" in w or "slots" in w or "worker" in w for w in last.waits.values()), "no reason")
+    s.claim(
+        all("waits behind" in w or "slots" in w or "worker" in w for w in last.waits.values()),
+        "no reason",
+    )
     await s.rest()
     starts = [e["job"] for e in s.world.history.of("start")]
     s.claim(list(dict.fromkeys(starts)) == order, f"started out of order: {starts}")

@@ -19,7 +19,7 @@ def worker_of(s: Scene, task: str = "p1t1") -> str:
 
 def fail(s: Scene, task: str = "p1t1", why: str = "a row could not be read") -> None:
     """Let a task fail where it runs."""
-    s.world.note("fault", fault="task failed", task=task)
+    s.world.note_by(None, "fault", fault="task failed", task=task)
     s.world.workers[worker_of(s, task)].fail(task, why)
 
 
@@ -274,5 +274,3 @@ async def slots_are_free_after_a_takeover(s: Scene) -> None:
     s.ends("FINISHED", job="k")
     for worker in s.world.workers.values():
         s.claim(not worker.tasks, "a slot is still taken")
-
-

@@ -137,7 +137,7 @@ async def _bad_latest(s: Scene, spoil: bool) -> None:
         s.world.blobs.torn.add(name)
     else:
         s.world.blobs.objects.pop(name)
-    s.world.note("fault", fault="blob spoilt", name=name)
+    s.world.note_by(None, "fault", fault="blob spoilt", name=name)
     fail(s)
     await s.rest()
     s.ends("FAILED")

@@ -9,7 +9,7 @@ from holdfast.testing.sim.scenarios import moments
 from holdfast.testing.sim.scenarios.c_tasks import worker_of
 from holdfast.testing.sim.scenarios.scene import PAIR, THREE, UNEVEN, Scene, kill_at, window
 from holdfast.testing.sim.world import JobSpec
-from holdfast.wire.messages import BarrierAck, EndReport
+from holdfast.wire.messages import BarrierAck, EndReport, StopTask
 
 ONE_OF_THREE = JobSpec("j", THREE.pipelines, rows=5, lengths=(("b", 24), ("c", 26)))
 
@@ -45,9 +45,7 @@ async def one_of_three_is_at_its_end(s: Scene) -> None:
 
 @window("E03")
 async def all_at_their_end_and_no_final_yet(s: Scene) -> None:
-    await s.kills_leader(
-        moments.pipeline(lambda p: moments.ended(p) and not p.checkpoints.pending)
-    )
+    await s.kills_leader(moments.pipeline(lambda p: moments.ended(p) and not p.checkpoints.pending))
     _no_resend(s)
     await s.saw(moments.pipeline(moments.pending(Kind.FINAL)))
     await s.rest()
@@ -84,8 +82,10 @@ async def final_commit_is_visible(s: Scene) -> None:
 
 @window("E07")
 async def finished_before_tasks_are_told(s: Scene) -> None:
+    s.tap("drop", StopTask)
     await s.kills_leader(moments.job("FINISHED"))
     s.prove(any(w.tasks for w in s.world.workers.values()), "the tasks had stopped")
+    s.mend()
     await s.rest()
     _finished(s)
 
@@ -228,7 +228,7 @@ async def restored_again_and_again(s: Scene) -> None:
     _finished(s)
 
 
-@window("E19", UNEVEN)
+@window("E19", UNEVEN, waived=("I39",))
 async def record_of_an_older_version_lacks_the_set(s: Scene) -> None:
     await s.kills_leader(moments.pipeline(moments.ready(1)))
     item = s.world.store.items["pipeline/j/0001"]
@@ -260,5 +260,3 @@ async def set_is_kept_on_takeover_and_gone_at_the_end(s: Scene) -> None:
     await s.rest()
     s.claim(not [k for k in s.world.store.items if k.startswith("pipeline/")], "it stayed")
     _finished(s)
-
-

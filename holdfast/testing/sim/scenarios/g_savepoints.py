@@ -72,9 +72,7 @@ async def leader_dies_with_some_answers(s: Scene) -> None:
 @window("G02", LONG)
 async def worker_dies_with_some_answers(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.complete(1)))
-    s.world.when(
-        moments.pipeline(moments.pending(Kind.SAVEPOINT)), lambda e: s.kill(worker_of(s))
-    )
+    s.world.when(moments.pipeline(moments.pending(Kind.SAVEPOINT)), lambda e: s.kill(worker_of(s)))
     await save(s)
     await s.saw(moments.pipeline(lambda p: p.savepoint and p.savepoint.failures))
     await s.rest()
@@ -137,7 +135,7 @@ async def takeover_before_the_first_own_checkpoint(s: Scene) -> None:
     await s.saw(moments.job("SAVEPOINT_DONE"))
     s.world.when(
         moments.pipeline(lambda p: p.incarnation == "i2" and moments.running(p)),
-        lambda e: (s.kill_leader(), s.kill(worker_of(s))),
+        lambda e: s.kill(s.holder(), worker_of(s)),
     )
     await resume(s)
     await s.saw(moments.pipeline(moments.attempt("p1t1")))
@@ -154,7 +152,7 @@ async def takeover_after_the_first_own_checkpoint(s: Scene) -> None:
     await s.saw(moments.job("SAVEPOINT_DONE"))
     s.world.when(
         moments.pipeline(lambda p: p.incarnation == "i2" and moments.complete(1)(p)),
-        lambda e: (s.kill_leader(), s.kill(worker_of(s))),
+        lambda e: s.kill(s.holder(), worker_of(s)),
     )
     await resume(s)
     await s.saw(moments.pipeline(moments.attempt("p1t1")))

@@ -1,1 +1,118 @@
-"""."""
+"""Group U: what users are shown is true."""
+
+from holdfast.core.job import TERMINAL
+from holdfast.master.health import Health, Report
+from holdfast.master.history import find_job, list_jobs
+from holdfast.testing.sim.scenarios import moments
+from holdfast.testing.sim.scenarios.c_tasks import fail, worker_of
+from holdfast.testing.sim.scenarios.scene import Scene, others, window
+from holdfast.testing.sim.store import SimStore
+from holdfast.testing.sim.world import JobSpec
+from holdfast.wire.messages import Barrier
+
+LONG = JobSpec("j", rows=40)
+
+
+def _report(s: Scene) -> Report | None:
+    master = s.world.leader()
+    found = master.leader.health("j") if master and master.leader else []
+    return found[0] if found else None
+
+
+def _is(s: Scene, health: Health) -> bool:
+    report = _report(s)
+    return report is not None and report.health is health
+
+
+@window("U01", LONG)
+async def no_checkpoint_completes(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(2)))
+    s.claim(_is(s, Health.OK), "not OK though all is well")
+    at_s = s.now
+    s.tap("drop", Barrier, lambda m: m.key.task == "p1t2")
+    await s.until(lambda: _is(s, Health.LATE))
+    await s.until(lambda: _is(s, Health.STALLED))
+    s.claim(s.now - at_s < 6 * s.world.settings.interval_s, "it was shown too late")
+    first = _report(s)
+    await s.sleep(0.5)
+    report = _report(s)
+    assert first and report
+    s.claim(report.age_s > first.age_s, "the age does not grow")
+    s.claim("p1t2" in report.reason, f"the reason is {report.reason}")
+    s.claim(str(s.job().status) == "RUNNING", "the status changed")
+    s.mend()
+    await s.until(lambda: _is(s, Health.OK))
+    await s.rest()
+    s.ends("FINISHED")
+
+
+@window("U02", LONG)
+async def age_goes_on_over_a_takeover(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(2)))
+    s.tap("drop", Barrier)
+    await s.sleep(1.5)
+    before = _report(s)
+    at_s = s.now
+    s.kill_leader()
+    await s.saw(moments.elected)
+    await s.until(lambda: _report(s) is not None)
+    after = _report(s)
+    assert before and after
+    s.claim(after.checkpoint == before.checkpoint, "another checkpoint is shown")
+    s.claim(after.checkpoint_at_s == before.checkpoint_at_s, "another time is shown")
+    grown = after.age_s - before.age_s
+    s.claim(abs(grown - (s.now - at_s)) < 0.2, f"the age grew by {grown}")
+    s.claim(_is(s, Health.LATE) or _is(s, Health.STALLED), "it is not shown as late")
+    s.mend()
+    await s.rest()
+    s.ends("FINISHED")
+
+
+@window("U03", LONG)
+async def standby_is_asked(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(2)))
+    name = others(s.holder())[0]
+    s.pause(s.holder())
+    view = await find_job(SimStore(s.world, name), "j")
+    s.claim(view is not None and view.status == "RUNNING", "not the durable status")
+    item = s.world.store.items["job/j"]
+    s.claim(view is not None and view.revision == item.revision, "not with its revision")
+    await s.rest()
+    s.ends("FINISHED")
+
+
+@window("U04", JobSpec("j", rows=4), JobSpec("k", rows=40))
+async def tombstone_is_listed_as_finished(s: Scene) -> None:
+    await s.saw(moments.job("FINISHED"))
+    store = SimStore(s.world, "M1")
+    for _ in range(2):
+        running, over = await list_jobs(store)
+        s.claim("j" not in [v.id for v in running], "a tombstone runs")
+        s.claim([v.status for v in over if v.id == "j"] == ["FINISHED"], "it is not shown")
+        s.kill_leader()
+        await s.saw(moments.elected)
+    await s.saw(moments.gone("j"))
+    view = await find_job(store, "j")
+    s.claim(view is not None and view.status == "FINISHED", "its end is forgotten")
+    await s.rest()
+    s.ends("FINISHED", job="k")
+
+
+@window("U05", JobSpec("j", rows=40, retry_times=1))
+async def no_life_after_failed(s: Scene) -> None:
+    seen: list[str] = []
+    store = SimStore(s.world, "M1")
+    for number in (1, 2):
+        await s.saw(moments.pipeline(moments.attempt("p1t1", number)))
+        if number == 2:
+            s.cut("M1", worker_of(s, "p1t2"), 4)
+            s.world.when(moments.job("FAILED"), lambda e: s.kill_leader())
+        fail(s)
+    while not seen or seen[-1] not in TERMINAL or s.world.store.items.get("job/j"):
+        view = await find_job(store, "j")
+        seen.append(view.status if view else "none")
+        await s.sleep(0.1)
+    over = seen.index("FAILED")
+    s.claim(set(seen[over:]) == {"FAILED"}, f"shown after FAILED: {set(seen[over:])}")
+    await s.rest()
+    s.ends("FAILED")

@@ -1,0 +1,258 @@
+"""Mutants of checkpoints and commits: the filter, numbers, staged files, watermarks, listeners."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from holdfast.core import checkpoint, commit, duties
+from holdfast.core.checkpoint import Checkpoints, TookOver
+from holdfast.core.commit import Commits, CommitStatus, Committed, Listened
+from holdfast.core.duties import Commit, DropBlob
+from holdfast.core.gather import Acked, Gathering
+from holdfast.core.pipeline import Pipeline
+from holdfast.errors import OutcomeUnknown, Unavailable
+from holdfast.master import blob, pipeline_keeper
+from holdfast.master.blob import Content
+from holdfast.master.desk import Desk
+from holdfast.master.pipeline_keeper import PipelineKeeper
+from holdfast.master.ports import CommitOrder, commit_user
+from holdfast.testing.sim.faults import Faults
+from holdfast.testing.sim.mutants import crash, mutant, scene, seeds, swapped
+from holdfast.testing.sim.plan import Plan
+from holdfast.testing.sim.stages import bounded, until
+from holdfast.testing.sim.worker import Running, SimWorker
+from holdfast.testing.sim.world import JobSpec, World
+from holdfast.wire.messages import Barrier
+
+LONG = JobSpec("j", ((("a",), ("b",)),), rows=30)
+
+
+def _commit_wakes_in_between() -> Plan:
+    """A paused leader's commit lands while its successor's is on its way."""
+    crashes = {("before:table.commit", 1): "pause:100", ("before:table.commit", 2): "pause:1"}
+    return replace(bounded(), crashes=crashes, script=_wake_the_first)
+
+
+async def _wake_the_first(world: World) -> None:
+    await until(world, lambda w: w.hits.get("before:table.commit", 0) >= 2)
+    first = next(e for e in world.history.of("fault") if e.get("count") == 1)
+    name, _, start = first["process"].partition("#")
+    world.loop.resume((name, int(start)))
+
+
+def _table_is_busy() -> Plan:
+    """Another writer takes every version of the table: commits wait, checkpoints go on."""
+    return Plan(jobs=(LONG,), faults=Faults(foreign_commit=1.0), faulty_s=12.0)
+
+
+def _blobs_fail() -> Plan:
+    """Every third checkpoint cannot be stored."""
+    return Plan(jobs=(LONG,), faults=Faults(blob_error=0.3))
+
+
+def _failing_tasks() -> Plan:
+    """Tasks fail now and then, and some checkpoints too."""
+    return Plan(jobs=(LONG,), faults=Faults(task_failure=0.03, blob_error=0.3))
+
+
+def _late_messages() -> Plan:
+    """Messages come late and twice."""
+    faults = Faults(message_slow_s=4.0, message_twice=0.3)
+    return Plan(jobs=(LONG,), faults=faults)
+
+
+@mutant("a commit is repeated after a takeover without asking the table", "I44 I45 I46 I48 I52",
+        crash("after:table.commit"))  # fmt: skip
+def commit_without_filter() -> Iterator[None]:
+    async def publish(desk: Desk, order: CommitOrder) -> None:
+        while True:
+            desk.check()
+            try:
+                table = await desk.ports.tables.read(order.sink, order.user)
+                attempt = partial(desk.ports.tables.publish, table.version, order)
+                if await desk.ports.durable("table.commit", attempt):
+                    return
+            except (Unavailable, OutcomeUnknown):
+                await desk.ports.clock.sleep(desk.settings.retry_s)
+
+    with swapped(pipeline_keeper, "publish", publish):
+        yield
+
+
+@mutant("the table is asked once, and the commit then repeated on conflict", "I44 I45 I48",
+        scene(_commit_wakes_in_between))  # fmt: skip
+def filter_outside_the_loop() -> Iterator[None]:
+    async def publish(desk: Desk, order: CommitOrder) -> None:
+        table = await desk.ports.tables.read(order.sink, order.user)
+        while table.committed < order.number:
+            desk.check()
+            try:
+                attempt = partial(desk.ports.tables.publish, table.version, order)
+                if await desk.ports.durable("table.commit", attempt):
+                    return
+                now = await desk.ports.tables.read(order.sink, order.user)
+                table = replace(table, version=now.version)
+            except (Unavailable, OutcomeUnknown):
+                await desk.ports.clock.sleep(desk.settings.retry_s)
+
+    with swapped(pipeline_keeper, "publish", publish):
+        yield
+
+
+@mutant("PIP-30: the watermark of a commit is the greatest of its writers'", "I50", seeds(30))
+def watermark_is_the_greatest() -> Iterator[None]:
+    def greatest(acks: tuple[Acked, ...]) -> int | None:
+        return max((a.watermark for a in acks if a.watermark is not None), default=None)
+
+    with swapped(blob, "watermark", greatest):
+        yield
+
+
+@mutant("PIP-30: what a failed attempt staged is committed with the next checkpoint",
+        "I28 I44 I49", scene(_failing_tasks))  # fmt: skip
+def staged_files_of_failed_attempts_kept() -> Iterator[None]:
+    heard, write = PipelineKeeper.acked, blob.write
+    kept: dict[tuple[str, str, int], dict[str, Any]] = {}
+
+    async def acked(self: PipelineKeeper, ack: Acked) -> None:
+        mine = kept.setdefault((self.state.job, self.state.incarnation, self.state.number), {})
+        mine.update({str(s.content): s for s in ack.staged})
+        await heard(self, ack)
+
+    def with_kept(pipeline: Pipeline, gathering: Gathering) -> bytes:
+        mine = kept.get((pipeline.job, pipeline.incarnation, pipeline.number), {})
+        first, *others = gathering.acks
+        named = {str(s.content) for a in gathering.acks for s in a.staged}
+        more = tuple(s for name, s in sorted(mine.items()) if name not in named)
+        acks = (replace(first, staged=(*first.staged, *more)), *others)
+        return write(pipeline, replace(gathering, acks=acks))
+
+    with swapped(PipelineKeeper, "acked", acked), swapped(blob, "write", with_kept):
+        yield
+
+
+@mutant("PIP-30: a writer that has not heard of a commit reports its files again, and they are"
+        " committed again", "I8 I44 I48 I49", seeds(60))  # fmt: skip
+def files_carried_forward() -> Iterator[None]:
+    def everything(self: Content, previous: int) -> Any:
+        return filtered(self, 0)
+
+    filtered = Content.to_commit
+    with swapped(Content, "to_commit", everything):
+        yield
+
+
+@mutant("PIP-30: a writer throws away what it staged for a checkpoint that failed", "I32 I35 I43",
+        scene(_blobs_fail))  # fmt: skip
+def aborted_means_discarded() -> Iterator[None]:
+    stage = SimWorker._stage
+
+    def anew(self: SimWorker, running: Running, number: int) -> None:
+        running.carried = []
+        stage(self, running, number)
+
+    with swapped(SimWorker, "_stage", anew):
+        yield
+
+
+@mutant("PIP-30: listeners do not run for a commit that is found already done", "I53",
+        crash("after:table.commit"), seeds(100))  # fmt: skip
+def listeners_skipped_for_commits_found() -> Iterator[None]:
+    make = PipelineKeeper._commit
+
+    async def quick(self: PipelineKeeper, effect: Commit) -> None:
+        content = blob.read(await self._blob(effect.completed.blob))
+        state, number = self.state, effect.completed.number
+        for sink in {str(s["sink"]) for s in content.staged}:
+            user = commit_user(state.job, state.incarnation, state.number, sink)
+            table = await self.desk.ports.tables.read(sink, user)
+            if table.committed >= number:
+                await self.handle(Committed(number, content.watermark))
+                await self.handle(Listened(number, state.commits.listeners))
+                return
+        await make(self, effect)
+
+    with swapped(PipelineKeeper, "_commit", quick):
+        yield
+
+
+@mutant("a late barrier is answered after a later one", "I32 I34 I43", scene(_late_messages, 60))
+def late_barrier_accepted() -> Iterator[None]:
+    hear = SimWorker._barrier
+
+    def deaf(self: SimWorker, barrier: Barrier) -> None:
+        running = self.tasks.get(barrier.key)
+        if running and running.answered and running.answered.number > barrier.number:
+            running.answered = None
+        hear(self, barrier)
+
+    with swapped(SimWorker, "_barrier", deaf):
+        yield
+
+
+@mutant("a new leader uses the number of the checkpoint that its predecessor began", "I26",
+        crash("after:pipeline.CheckpointDue"))  # fmt: skip
+def checkpoint_number_used_again() -> Iterator[None]:
+    step = checkpoint.step
+
+    def back(old: Checkpoints, event: object) -> Checkpoints:
+        new = step(old, event)
+        again = isinstance(event, TookOver) and old.pending and not new.pending
+        return replace(new, next=old.pending.number) if again and old.pending else new
+
+    with swapped(checkpoint, "step", back):
+        yield
+
+
+@mutant("a new leader completes the checkpoint that its predecessor began", "I26 I28",
+        crash("before:blob.put"))  # fmt: skip
+def checkpoint_of_a_former_leader_completed() -> Iterator[None]:
+    step = checkpoint.step
+
+    def keep(old: Checkpoints, event: object) -> Checkpoints:
+        return old if isinstance(event, TookOver) else step(old, event)
+
+    with swapped(checkpoint, "step", keep):
+        yield
+
+
+@mutant("a checkpoint is removed though its commit is still owed", "I33", scene(_table_is_busy))
+def blob_dropped_before_its_commit() -> Iterator[None]:
+    def eager(pipeline: Pipeline) -> list[Any]:
+        return [DropBlob(c.number, c.blob) for c in pipeline.checkpoints.kept[:-1]]
+
+    with swapped(duties, "_droppable", eager):
+        yield
+
+
+@mutant("of several checkpoints that wait for their commit only the last is committed",
+        "I13 I32 I43 I51 I55", scene(_table_is_busy))  # fmt: skip
+def only_the_newest_is_committed() -> Iterator[None]:
+    step = commit.step
+
+    def newest(pipeline: Pipeline) -> list[Any]:
+        owed = commits(pipeline)
+        waiting = pipeline.commits.waiting
+        return [Commit(waiting[-1])] if owed and isinstance(owed[0], Commit) else owed
+
+    def settle(old: Commits, event: object) -> Commits:
+        numbers = [c.number for c in old.waiting]
+        if not isinstance(event, Committed) or event.number not in numbers:
+            return step(old, event)
+        waiting = tuple(c for c in old.waiting if c.number > event.number)
+        listening = old.status is CommitStatus.LISTENING
+        return old if listening else replace(old, waiting=waiting, through=event.number)
+
+    commits = duties._commits
+    with swapped(duties, "_commits", newest), swapped(commit, "step", settle):
+        yield
+
+
+@mutant("an attempt starts from nothing though there is a checkpoint", "I16 I32 I44", seeds(60))
+def restore_from_nothing() -> Iterator[None]:
+    def nothing(pipeline: Pipeline) -> str | None:
+        return pipeline.restore
+
+    with swapped(duties, "restore_from", nothing):
+        yield

@@ -1,0 +1,1 @@
+"""The control plane in the simulator: one seed is one history."""

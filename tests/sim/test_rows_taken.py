@@ -1,0 +1,207 @@
+"""Every row of every machine's table is taken by some run, and every run keeps the promises.
+
+A row that no run takes is either impossible, and then it should not be in the table, or a run is
+missing here.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from holdfast.core.job import JobStatus
+from holdfast.core.pipeline import FINISHED, Pipeline
+from holdfast.testing.machines import MACHINES
+from holdfast.testing.sim.faults import Faults
+from holdfast.testing.sim.run import Plan, Script, Strike, Wish, random_plan, run_seed
+from holdfast.testing.sim.world import Event, JobSpec, World
+from tests.sim.echo import hear_twice
+
+TWO = ((("a",),), (("b",),))
+"""Two pipelines of one source each."""
+
+LONG = JobSpec("j", rows=16)
+POISONED = JobSpec("j", tuple(((name,),) for name in "abcd"), retry_times=0)
+
+
+def plans() -> Iterator[tuple[int, Plan]]:
+    """Return all runs: each is a seed and a plan."""
+    for seed in range(70):
+        yield seed, random_plan(seed)
+    for seed in range(16):
+        yield seed, failing(seed)
+        yield seed, refusing(seed)
+    for seed in range(8):
+        yield seed, Plan((JobSpec("j", retry_times=0),), script=losing(seed))
+        yield seed, Plan((JobSpec("j"),), strikes=(Strike(2, "pause leader", seed),))
+        yield seed, Plan((JobSpec("j"),), script=cancelled_at_the_end)
+        yield seed, Plan((JobSpec("j", retry_times=0),), script=cancelled_as_it_fails)
+        yield seed, Plan((POISONED,), faults=Faults(store_unknown=0.3), script=poison)
+    for seed in range(4):
+        yield seed, Plan((JobSpec("j", TWO),), script=tearing)
+        yield seed, Plan((JobSpec("j"),), script=deaf_listener)
+        yield seed, Plan((LONG,), wishes=(Wish("j", 2, "savepoint"),), script=full)
+        yield seed, Plan((JobSpec("j"),), wishes=(Wish("j", 1, "savepoint"),), script=no_worker)
+        yield seed, Plan((JobSpec("j"),), wishes=(Wish("j", 1, "cancel"),), script=no_worker)
+        wishes = (Wish("j", 3, "cancel"), Wish("j", 4, "savepoint"))
+        yield seed, Plan((replace(LONG, pipelines=TWO),), wishes=wishes, script=second_is_slow)
+        yield seed, Plan((JobSpec("j", TWO, lengths=(("b", 26),)),), script=failing_when_done)
+
+
+def failing(seed: int) -> Plan:
+    """Tasks fail by themselves, retries are few, commits slow, and users change their minds."""
+    job = JobSpec("j", TWO, rows=16, retry_times=seed % 3)
+    faults = Faults(task_failure=0.08, commit_slow_s=9.0, store_unknown=0.04)
+    wishes = (Wish("j", 2.0 + seed / 4, "savepoint"), Wish("j", 3.0 + seed / 3, "cancel"))
+    return Plan((job,), faults=faults, wishes=wishes)
+
+
+def refusing(seed: int) -> Plan:
+    """A table refuses for good after a while: in the middle, while it stops, while it fails."""
+
+    async def refuse(world: World) -> None:
+        await asyncio.sleep(2.0 + seed / 4)
+        world.tables.table("t").refuses = "The column b is gone."
+
+    job = JobSpec("j", TWO, rows=16, retry_times=seed % 2)
+    faults = Faults(task_failure=0.05 * (seed % 2), commit_slow_s=2.0)
+    wishes = (Wish("j", 2.0 + seed / 5, "cancel"),) if seed % 3 else ()
+    return Plan((job,), faults=faults, wishes=wishes, script=refuse)
+
+
+async def tearing(world: World) -> None:
+    """Every checkpoint is damaged, and then a worker is lost."""
+    await world.saw(lambda e: e["kind"] == "listen")
+    world.blobs.torn.update(world.blobs.objects)
+    world.kill("W1")
+    world.kill("W2")
+
+
+async def deaf_listener(world: World) -> None:
+    """The listeners do not answer for longer than a checkpoint takes."""
+    world.tables.deaf = 9
+
+
+async def full(world: World) -> None:
+    """The blobs have no space left while a savepoint is wanted."""
+
+    def saving(event: Event) -> bool:
+        return event.get("status") is JobStatus.DOING_SAVEPOINT
+
+    await world.saw(saving)
+    world.blobs.refused_puts = 3
+
+
+async def no_worker(world: World) -> None:
+    """There is nobody to run the job for some time."""
+    for name in ("W1", "W2"):
+        world.kill(name, revive=False)
+    await asyncio.sleep(4)
+    for name in ("W1", "W2"):
+        world.boot(name)
+
+
+def losing(seed: int) -> Script:
+    """All workers are lost, at first or while commits are on their way; the job has no retry."""
+
+    async def lose(world: World) -> None:
+        if seed % 2:
+            world.tables.holds = lambda order: True
+            await world.saw(lambda e: e["kind"] == "held")
+            await asyncio.sleep(seed / 2)
+        else:
+            await world.saw(lambda e: e["kind"] == "start")
+        for name in ("W1", "W2"):
+            world.kill(name)
+        await asyncio.sleep(5)
+        release(world)
+
+    return lose
+
+
+def release(world: World) -> None:
+    """Let every commit go that was held."""
+    world.tables.holds = None
+    for held in world.tables.held:
+        held.gate.set()
+
+
+def cancel(world: World) -> None:
+    """Ask whoever leads for a cancel, at this very moment."""
+    master = world.leader()
+    if master and master.leader:
+        world.loop.spawn(world.process_of(master.name), master.leader.cancel("j"))
+
+
+def fail_tasks(world: World, task: str = "") -> None:
+    """Let tasks fail, and their workers say so at once."""
+    for worker in world.workers.values():
+        for running in [r for k, r in worker.tasks.items() if k.task.startswith(task)]:
+            running.failure = "it failed just now"
+        worker._tell(worker._hello())
+
+
+async def cancelled_at_the_end(world: World) -> None:
+    """A cancel comes while the listeners of the last commit run."""
+
+    def last(event: Event) -> bool:
+        record = event.get("record")
+        return isinstance(record, Pipeline) and record.final == record.commits.through
+
+    await world.saw(last, lambda event: cancel(world))
+
+
+async def cancelled_as_it_fails(world: World) -> None:
+    """A cancel comes together with a failure, while a commit is on its way that then fails."""
+    world.tables.holds = lambda order: True
+    await world.saw(lambda e: e["kind"] == "held")
+    cancel(world)
+    fail_tasks(world)
+    await asyncio.sleep(3)
+    fail_tasks(world)
+    world.tables.table("t").refuses = "The table is gone."
+    release(world)
+
+
+async def poison(world: World) -> None:
+    """Nothing of the job can run."""
+    world.poisoned["j"] = "its driver is missing"
+
+
+async def second_is_slow(world: World) -> None:
+    """The commits of the second pipeline hang."""
+    world.tables.holds = lambda order: ".2." in order.user
+    await asyncio.sleep(10)
+    release(world)
+
+
+async def failing_when_done(world: World) -> None:
+    """A task fails just after its pipeline has finished."""
+
+    def done(event: Event) -> bool:
+        return event.get("status") is FINISHED
+
+    await world.saw(done, lambda event: fail_tasks(world, "p1"))
+
+
+def test_every_row_is_taken_and_every_run_keeps_the_promises(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for machine in MACHINES:
+        machine.taken.clear()
+    broken = []
+    for index, (seed, plan) in enumerate(plans()):
+        with monkeypatch.context() as patch:
+            if index < 70 or index % 2:
+                hear_twice(patch, seed)
+            result = run_seed(seed, plan)
+        broken += [f"run {index}: {v}" for v in result.violations]
+    assert broken == []
+    never = [
+        f"{m.name}: {old.name} on {event.__name__} to {new.name}"
+        for m in MACHINES
+        for old, event, new in m.rows
+        if (old, event, new) not in m.taken
+    ]
+    assert not never, "never taken: " + "; ".join(never)
