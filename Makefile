@@ -9,11 +9,14 @@ UV := $(VENV)/bin/uv
 READY := $(VENV)/.ready
 JOBS ?= ../shared/compat
 ONLY ?=
+SEEDS ?= 5000
+FIRST ?= 0
+PAIRS ?=
 
-.PHONY: help setup demo test lint fmt sim chaos compat bench docs clean
+.PHONY: help setup demo test lint fmt sim crashpoints mutants chaos compat bench docs clean
 
 help: ## List the verbs
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml uv.lock
 	@test -x $(PY) || python3 -m venv $(VENV)
@@ -50,8 +53,14 @@ bench: $(READY) ## Compare with the script a user would write (ONLY=name for one
 docs: $(READY) ## Write docs/connectors from the option declarations
 	@$(PY) -m holdfast connectors --write docs/connectors
 
-sim: ## Simulate crashes of the control plane (not built yet)
-	@echo "make sim: the control plane and its simulator are not built yet." >&2; exit 1
+sim: $(READY) ## Simulate the control plane from random seeds (SEEDS=5000 FIRST=0)
+	@$(PY) -m holdfast.testing.sim seeds --seeds $(SEEDS) --first $(FIRST)
+
+crashpoints: $(READY) ## Crash before and after every durable step (PAIRS=1: at every two)
+	@$(PY) -m holdfast.testing.sim crashpoints $(if $(PAIRS),--pairs)
+
+mutants: $(READY) ## Plant bugs in the control plane; each must be caught
+	@$(PY) -m holdfast.testing.sim mutants
 
 chaos: ## Kill real processes (not built yet)
 	@echo "make chaos: masters and workers are not built yet." >&2; exit 1

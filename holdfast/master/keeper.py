@@ -90,6 +90,7 @@ class Keeper(Generic[S]):
         self._beside.add(task)
         task.add_done_callback(self.desk.watch)
         task.add_done_callback(self._beside.discard)
+        task.add_done_callback(lambda _: work.close())  # one that was cancelled may not have begun
 
     async def _guarded(self, effect: object) -> None:
         await self._until_fenced(self.perform(effect))

@@ -210,7 +210,7 @@ def _attach(jvm: Jvm, settings: Settings) -> "SparkSession":
     os.environ["PYSPARK_PYTHON"] = _python(settings)
     port, secret = jvm.wait_ready()
     try:
-        gateway = _connect(port, secret)
+        gateway = jvm.gateway = _connect(port, secret)
         conf = SparkConf(loadDefaults=settings.by_submit, _jvm=gateway.jvm)
         if not settings.by_submit:  # else they came as a file, and Spark has added to them
             for key, value in settings.spark.items():
@@ -309,9 +309,11 @@ def _detached(jvm: Jvm) -> Iterator[None]:
     PySpark has no call for this: its own `stop` talks to the JVM and keeps the connection.
     """
     pyspark: Any = sys.modules.get("pyspark")
-    context = pyspark.SparkContext._active_spark_context if pyspark else None
+    gateway = jvm.gateway
+    # Another Spark of this process is none of our business.
+    ours = gateway is not None and pyspark.SparkContext._gateway is gateway
+    context = pyspark.SparkContext._active_spark_context if ours else None
     server = getattr(context, "_accumulatorServer", None)
-    gateway = pyspark.SparkContext._gateway if pyspark else None
     if server:
         # The far end is about to vanish, and that is no error to print.
         server.handle_error = lambda *_: None
@@ -323,8 +325,10 @@ def _detached(jvm: Jvm) -> Iterator[None]:
     yield
     if server:
         _close_server(server)
-    if pyspark and pyspark.SparkContext._gateway is gateway:
-        _forget(pyspark)
+    if jvm.gateway is not None:
+        pyspark = sys.modules["pyspark"]
+        if pyspark.SparkContext._gateway is jvm.gateway:
+            _forget(pyspark)
 
 
 def _forget(pyspark: Any) -> None:

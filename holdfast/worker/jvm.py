@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from holdfast.errors import Unavailable, UserError
 from holdfast.worker.java import Java
@@ -96,6 +97,7 @@ class Jvm:
     ) -> None:
         self.process = process
         self.log_file = log_file
+        self.gateway: Any = None  # PySpark's connection to it, once there is one
         self._connection = connection
         self._log_start = log_start
 

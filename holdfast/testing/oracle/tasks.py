@@ -49,8 +49,8 @@ def contributions(story: Story) -> Iterator[str]:
 
 def survival(story: Story) -> Iterator[str]:
     """I20: losing masters, and nothing else, never restarts a task."""
-    orphaned = any(e.why == "orphaned" for e in story.of(End))
-    if story.setting.lossy or orphaned or not all(_masters_only(f) for f in story.of(Fault)):
+    failed = any(e.why != "stopped" for e in story.of(End))
+    if story.setting.lossy or failed or not all(_masters_only(f) for f in story.of(Fault)):
         return
     for part, states in story.pipelines.items():
         if any(t.attempt > 1 for t in states[-1].tasks):

@@ -15,7 +15,7 @@ from holdfast.testing.sim.stages import STAGES
 from holdfast.testing.sim.swarm import spread
 
 WHENS = ("before", "after")
-OCCURRENCES = 5
+OCCURRENCES, OCCURRENCES_OF_MANY = 5, 3
 SEEDS = (1, 2, 3)
 PAIR_STAGE = "everything"
 CHUNK = 12
@@ -86,7 +86,8 @@ def single_cases() -> list[Case]:
     cases = []
     for stage in STAGES:
         for point, times in passed_points(stage, SEEDS[0]).items():
-            for count in _spread_over(times):
+            some = OCCURRENCES_OF_MANY if stage == PAIR_STAGE else OCCURRENCES
+            for count in _spread_over(times, some):
                 cases.append(Case(stage, SEEDS[0], ((point, count, "kill"),)))
             cases.append(Case(stage, SEEDS[0], ((point, 1, "pause"),)))
     return cases
@@ -149,9 +150,9 @@ def coverage(verdicts: list[Verdict]) -> Coverage:
     return Coverage(dict(runs), dict(failures))
 
 
-def _spread_over(times: int) -> list[int]:
+def _spread_over(times: int, some: int) -> list[int]:
     """Return the first, the last and some occurrences between them."""
-    if times <= OCCURRENCES:
+    if times <= some:
         return list(range(1, times + 1))
-    step = (times - 1) / (OCCURRENCES - 1)
-    return sorted({1 + round(i * step) for i in range(OCCURRENCES)})
+    step = (times - 1) / (some - 1)
+    return sorted({1 + round(i * step) for i in range(some)})

@@ -1,0 +1,147 @@
+"""A job follows its pipelines and its user, and ends once."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, CheckpointStored, Kind
+from holdfast.core.job import (
+    TERMINAL,
+    AskSavepoint,
+    AskStop,
+    CancelAsked,
+    CleanUp,
+    DropSavepoint,
+    Job,
+    JobStatus,
+    PipelinesSeen,
+    SavepointWanted,
+    owed,
+    step,
+)
+from holdfast.core.pipeline import (
+    FINISHED,
+    OVER,
+    Pipeline,
+    PipelineDoomed,
+    Savepoint,
+    SavepointAsked,
+    StopAsked,
+)
+from holdfast.core.pipeline import step as pipeline_step
+from holdfast.core.task import TaskPlaced, TaskStarted
+from holdfast.master.records import decode, encode
+from tests.unit.core.worlds import PLACES, fresh, lives
+
+S = JobStatus
+JOB = Job("j", "i", "token", "j", "spec", 1)
+
+
+def running() -> Pipeline:
+    state = fresh()
+    for task, place in zip(state.tasks, PLACES, strict=True):
+        state = pipeline_step(state, TaskPlaced(task.id, 1, place))
+        state = pipeline_step(state, TaskStarted(task.id, 1, place))
+    return state
+
+
+def saved(pipeline: Pipeline) -> Pipeline:
+    asked = pipeline_step(pipeline, SavepointAsked("s"))
+    begun = pipeline_step(asked, CheckpointDue(Kind.SAVEPOINT, 1))
+    return pipeline_step(begun, CheckpointStored(1, "blob"))
+
+
+@given(lives(), st.data())
+@settings(max_examples=40)
+def test_a_terminal_job_never_changes_and_any_job_survives_the_store(
+    life: list[tuple[Pipeline, object, Pipeline]], data: st.DataObject
+) -> None:
+    job = JOB
+    for _, _, pipeline in life:
+        wishes = st.sampled_from([CancelAsked(), SavepointWanted("s")])
+        event = data.draw(st.just(PipelinesSeen((pipeline,))) | wishes)
+        new = step(job, event)
+        assert job.status not in TERMINAL or new == job
+        assert decode(Job, encode(new)) == new
+        assert owed(new, (pipeline,)) == owed(decode(Job, encode(new)), (pipeline,))
+        if new.status in TERMINAL and job.status not in TERMINAL:
+            assert pipeline.status in OVER
+        job = new
+
+
+def test_a_job_runs_once_every_task_has_a_place() -> None:
+    placed = pipeline_step(fresh(), TaskPlaced("t1", 1, PLACES[0]))
+    assert step(JOB, PipelinesSeen((fresh(),))).status is S.PENDING
+    assert step(JOB, PipelinesSeen((placed,))).status is S.PENDING
+    assert step(JOB, PipelinesSeen((running(),))).status is S.RUNNING
+
+
+@pytest.mark.parametrize(
+    ("status", "after"),
+    [
+        (S.PENDING, S.CANCELING),
+        (S.RUNNING, S.CANCELING),
+        (S.DOING_SAVEPOINT, S.CANCELING),
+        (S.CANCELING, S.CANCELING),
+        (S.FAILING, S.FAILING),
+        *((t, t) for t in TERMINAL),
+    ],
+)
+def test_cancel_beats_everything_but_an_end(status: S, after: S) -> None:
+    assert step(replace(JOB, status=status), CancelAsked()).status is after
+
+
+def test_cancel_stops_every_active_pipeline_and_ends_with_the_last() -> None:
+    job = step(JOB, CancelAsked())
+    assert owed(job, (running(),)) == (AskStop(1),)
+    stopped = pipeline_step(running(), StopAsked())
+    assert step(job, PipelinesSeen((stopped,))).status is S.CANCELED
+
+
+def test_a_job_without_failure_finishes_with_its_last_pipeline() -> None:
+    job = replace(JOB, status=S.RUNNING)
+    one, other = replace(running(), status=FINISHED), running()
+    assert step(job, PipelinesSeen((one, other))).status is S.RUNNING
+    assert step(job, PipelinesSeen((one, one))).status is S.FINISHED
+
+
+def test_one_failed_pipeline_fails_the_job_with_its_reason() -> None:
+    failed = pipeline_step(running(), PipelineDoomed("the table is gone"))
+    job = step(replace(JOB, status=S.RUNNING), PipelinesSeen((failed, running())))
+    assert (job.status, job.reason) == (S.FAILING, "the table is gone")
+    assert owed(job, (running(),)) == (AskStop(1),)
+
+
+def test_a_savepoint_is_whole_or_there_is_none() -> None:
+    job = step(replace(JOB, status=S.RUNNING, pipelines=2), SavepointWanted("s"))
+    one, other = saved(running()), replace(running(), number=2)
+    assert owed(job, (one, other)) == (AskSavepoint(2, "s"),)
+    assert step(job, PipelinesSeen((one, other))).saved == ()
+    both = step(job, PipelinesSeen((one, replace(one, number=2))))
+    assert both.saved == ((1, "blob"), (2, "blob"))
+    assert owed(both, (one,)) == (AskStop(1),)
+
+
+def test_a_savepoint_that_fails_too_often_is_given_up_with_a_reason() -> None:
+    job = step(replace(JOB, status=S.RUNNING), SavepointWanted("s"))
+    failing = pipeline_step(running(), SavepointAsked("s"))
+    for number in (1, 2, 3):
+        assert step(job, PipelinesSeen((failing,))).status is S.DOING_SAVEPOINT
+        failing = pipeline_step(failing, CheckpointDue(Kind.SAVEPOINT, 1))
+        failing = pipeline_step(failing, CheckpointFailed(number, "too slow"))
+    job = step(job, PipelinesSeen((failing,)))
+    assert (job.status, "failed 3 times" in job.reason) == (S.RUNNING, True)
+    assert owed(job, (failing,)) == (DropSavepoint(1),)
+
+
+def test_a_second_request_gets_the_first_savepoint() -> None:
+    job = step(replace(JOB, status=S.RUNNING), SavepointWanted("first"))
+    assert step(job, SavepointWanted("second")) == job
+
+
+@pytest.mark.parametrize("status", TERMINAL)
+def test_the_end_is_the_duty_to_clean_up(status: S) -> None:
+    job = replace(JOB, status=status)
+    assert owed(job, (replace(running(), savepoint=Savepoint("s")),)) == (CleanUp(),)

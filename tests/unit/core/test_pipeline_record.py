@@ -1,0 +1,248 @@
+"""What holds of a pipeline's record whatever happens to it, in whatever order."""
+
+from dataclasses import replace
+
+from hypothesis import given
+
+from holdfast.core import duties
+from holdfast.core.checkpoint import CheckpointDue, CheckpointStored, Kind, TookOver
+from holdfast.core.commit import CommitStatus, Committed, Listened
+from holdfast.core.completion import SourceEnded
+from holdfast.core.duties import Commit, Deploy, DropBlob, FindPlace, Gather, Listen, owed
+from holdfast.core.pipeline import (
+    ACTIVE,
+    FAILED,
+    FINISHED,
+    OVER,
+    STOPPED,
+    STOPPING,
+    BlobDropped,
+    Pipeline,
+    PipelineDoomed,
+    SavepointAsked,
+    SavepointDropped,
+    StopAsked,
+    step,
+)
+from holdfast.core.task import TaskFailed, TaskPlaced, TaskStarted, TaskStatus, WorkerLost
+from holdfast.master.records import decode, encode
+from tests.unit.core.worlds import PLACES, fresh, lives
+
+Life = list[tuple[Pipeline, object, Pipeline]]
+
+
+@given(lives())
+def test_an_end_absorbs_everything_but_its_remains(life: Life) -> None:
+    for old, _, new in life:
+        if old.status in OVER:
+            assert new.status is old.status
+            assert new.tasks == old.tasks
+            assert new.checkpoints.latest == old.checkpoints.latest
+            assert new.final == old.final
+
+
+@given(lives())
+def test_step_is_pure(life: Life) -> None:
+    for old, event, new in life:
+        before = encode(old)
+        assert step(old, event) == new
+        assert encode(old) == before
+
+
+@given(lives())
+def test_what_is_owed_follows_from_the_record_alone(life: Life) -> None:
+    for _, _, state in life:
+        again = decode(Pipeline, encode(state))
+        assert owed(again) == owed(state) == owed(state)
+        assert len(set(owed(state))) == len(owed(state))
+
+
+@given(lives())
+def test_a_record_survives_the_store(life: Life) -> None:
+    for _, _, state in life:
+        assert decode(Pipeline, encode(state)) == state
+
+
+@given(lives())
+def test_numbers_and_attempts_only_grow(life: Life) -> None:
+    for old, _, new in life:
+        assert new.checkpoints.next >= old.checkpoints.next
+        assert new.commits.through >= old.commits.through
+        for before, after in zip(old.tasks, new.tasks, strict=True):
+            assert after.attempt >= before.attempt
+        if old.checkpoints.latest:
+            assert new.checkpoints.latest
+            assert new.checkpoints.latest.number >= old.checkpoints.latest.number
+
+
+@given(lives())
+def test_an_end_of_input_lives_with_its_attempt(life: Life) -> None:
+    for _, _, state in life:
+        current = {(t.id, t.attempt) for t in state.tasks}
+        assert {(r.task, r.attempt) for r in state.completion.ready} <= current
+
+
+@given(lives())
+def test_every_complete_checkpoint_is_committed_or_waits(life: Life) -> None:
+    for _, _, state in life:
+        latest = state.checkpoints.latest
+        waiting = [c.number for c in state.commits.waiting]
+        assert waiting == sorted(waiting)
+        assert not latest or latest.number == state.commits.through or latest.number in waiting
+
+
+@given(lives())
+def test_a_checkpoint_that_is_needed_is_never_dropped(life: Life) -> None:
+    for _, _, state in life:
+        dropped = {e.number for e in owed(state) if isinstance(e, DropBlob)}
+        needed = {c.number for c in state.commits.waiting}
+        needed |= {state.checkpoints.latest.number} if state.checkpoints.latest else set()
+        savepoints = {c.number for c in state.checkpoints.kept if c.kind is Kind.SAVEPOINT}
+        assert not dropped & (needed | savepoints)
+
+
+@given(lives())
+def test_nothing_runs_after_the_end_of_activity(life: Life) -> None:
+    for _, _, state in life:
+        if state.status is not ACTIVE:
+            assert all(t.status is TaskStatus.DONE for t in state.tasks)
+            assert not state.checkpoints.pending
+            effects = {type(e) for e in owed(state)}
+            assert not effects & {Deploy, FindPlace, Gather, duties.StartCheckpoint}
+
+
+@given(lives())
+def test_a_pipeline_finishes_only_by_a_final_checkpoint_that_shows(life: Life) -> None:
+    for _, _, state in life:
+        if state.status is FINISHED:
+            assert state.final is not None
+            assert state.commits.listened == state.final
+            assert state.commits.status is CommitStatus.SETTLED
+
+
+def running(**facts: object) -> Pipeline:
+    """Return a pipeline whose tasks all run."""
+    state = fresh()
+    for task, place in zip(state.tasks, PLACES, strict=True):
+        state = step(state, TaskPlaced(task.id, 1, place))
+        state = step(state, TaskStarted(task.id, 1, place))
+    return replace(state, **facts)  # type: ignore[arg-type]
+
+
+def taken(state: Pipeline, kind: Kind = Kind.PERIODIC) -> Pipeline:
+    """Return the pipeline after one more checkpoint, not yet committed."""
+    state = step(state, CheckpointDue(kind, 1))
+    pending = state.checkpoints.pending
+    assert pending
+    return step(state, CheckpointStored(pending.number, f"blob {pending.number}"))
+
+
+def shown(state: Pipeline) -> Pipeline:
+    """Return the pipeline after its next commit."""
+    number = state.commits.waiting[0].number
+    return step(step(state, Committed(number, None)), Listened(number, ""))
+
+
+def test_an_aborted_number_is_not_used_again() -> None:
+    state = step(running(), CheckpointDue(Kind.PERIODIC, 1))
+    state = step(state, TookOver(2))
+    assert state.checkpoints.pending is None
+    assert taken(state).checkpoints.latest == replace(
+        taken(running()).checkpoints.latest,
+        number=2,
+        blob="blob 2",  # type: ignore[type-var]
+    )
+
+
+def test_a_lost_task_voids_its_end_and_the_pending_checkpoint_in_one_step() -> None:
+    state = step(running(), SourceEnded("t1", "a", 1, PLACES[0]))
+    state = step(state, CheckpointDue(Kind.PERIODIC, 1))
+    lost = step(state, WorkerLost(PLACES[0].incarnation))
+    assert lost.completion.ready == ()
+    assert lost.checkpoints.pending is None
+    assert lost.retries == 0
+    assert [(t.status, t.attempt) for t in lost.tasks] == [
+        (TaskStatus.WAITING, 2),
+        (TaskStatus.RUNNING, 1),
+    ]
+
+
+def test_a_task_that_restarts_starts_at_the_latest_checkpoint() -> None:
+    state = step(taken(running(restore="declared")), WorkerLost(PLACES[0].incarnation))
+    state = step(state, TaskPlaced("t1", 2, PLACES[1]))
+    assert Deploy("t1", 2, PLACES[1], "blob 1") in owed(state)
+
+
+def test_a_task_without_a_checkpoint_starts_at_the_declared_one() -> None:
+    state = step(replace(fresh(), restore="declared"), TaskPlaced("t1", 1, PLACES[0]))
+    assert Deploy("t1", 1, PLACES[0], "declared") in owed(state)
+
+
+def test_commits_are_owed_one_at_a_time_in_order() -> None:
+    state = taken(taken(running()))
+    first, second = state.commits.waiting
+    assert [e for e in owed(state) if isinstance(e, Commit)] == [Commit(first)]
+    state = step(state, Committed(first.number, 5))
+    assert [e for e in owed(state) if isinstance(e, Commit | Listen)] == [Listen(1, "")]
+    state = step(state, Listened(1, "state"))
+    assert [e for e in owed(state) if isinstance(e, Commit)] == [Commit(second)]
+
+
+def test_the_final_checkpoint_needs_every_source() -> None:
+    state = running()
+    ends = [("t1", "a", PLACES[0]), ("t2", "b", PLACES[1]), ("t2", "c", PLACES[1])]
+    for task, source, place in ends:
+        assert step(state, CheckpointDue(Kind.FINAL, 1)) == state
+        state = step(state, SourceEnded(task, source, 1, place))
+    assert duties.StartCheckpoint(Kind.FINAL) in owed(state)
+    state = taken(state, Kind.FINAL)
+    assert state.status is ACTIVE
+    assert shown(state).status is FINISHED
+
+
+def test_losing_a_worker_after_the_final_checkpoint_changes_nothing() -> None:
+    state = running()
+    for task, source, place in [("t1", "a", 0), ("t2", "b", 1), ("t2", "c", 1)]:
+        state = step(state, SourceEnded(task, source, 1, PLACES[place]))
+    state = taken(state, Kind.FINAL)
+    assert step(state, WorkerLost(PLACES[0].incarnation)) == state
+
+
+def test_a_stop_waits_for_what_is_complete() -> None:
+    assert step(running(), StopAsked()).status is STOPPED
+    stopping = step(taken(running()), StopAsked())
+    assert stopping.status is STOPPING
+    assert shown(stopping).status is STOPPED
+
+
+def test_retries_are_counted_and_the_reason_is_kept() -> None:
+    state = step(running(), TaskFailed("t1", 1, PLACES[0], "first"))
+    assert (state.status, state.retries) == (ACTIVE, 1)
+    state = step(step(state, TaskPlaced("t1", 2, PLACES[0])), TaskStarted("t1", 2, PLACES[0]))
+    state = step(state, TaskFailed("t1", 2, PLACES[0], "second"))
+    assert state.status is FAILED
+    assert [f.reason for f in state.failures] == ["first", "second"]
+
+
+def test_a_doomed_pipeline_keeps_what_it_could_not_commit() -> None:
+    state = step(taken(running()), PipelineDoomed("the table is gone"))
+    assert state.status is FAILED
+    assert state.commits.waiting
+    assert owed(state) == ()
+
+
+def test_a_savepoint_goes_first_and_is_the_last() -> None:
+    state = step(running(), SavepointAsked("s"))
+    assert step(state, CheckpointDue(Kind.PERIODIC, 1)) == state
+    state = taken(state, Kind.SAVEPOINT)
+    assert state.savepoint and state.savepoint.number == 1
+    assert step(state, CheckpointDue(Kind.PERIODIC, 1)) == state
+    assert step(step(state, SavepointDropped()), CheckpointDue(Kind.PERIODIC, 1)) != state
+
+
+def test_old_checkpoints_are_dropped_and_savepoints_are_not() -> None:
+    state = running(retained=2)
+    for _ in range(4):
+        state = shown(taken(state))
+    assert [e.number for e in owed(state) if isinstance(e, DropBlob)] == [1, 2]
+    assert owed(step(step(state, BlobDropped(1)), BlobDropped(2))) == ()
