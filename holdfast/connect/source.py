@@ -61,6 +61,13 @@ class Source(Plugin[O]):
 
     role: ClassVar[Role] = Role.SOURCE
 
+    repeatable: ClassVar[bool] = False
+    """Whether reading a slice again gives the very same rows and costs little.
+
+    The rows of any other source are kept by Spark where several consumers read them, so that all
+    see the same.
+    """
+
     def tables(self) -> tuple[Table, ...] | None:
         """Return the tables this source yields as far as its options tell; None: ask Spark.
 

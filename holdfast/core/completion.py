@@ -85,8 +85,8 @@ def step(old: Completion, event: object, tasks: tuple[Task, ...]) -> Completion:
     new = old
     match event:
         case SourceEnded(task, source, attempt, place):
-            current = any(t.id == task and t.runs_as(attempt, place) for t in tasks)
-            if current and source in old.sources:
+            speaks = next((t for t in tasks if t.id == task and t.runs_as(attempt, place)), None)
+            if speaks and source in speaks.sources and source in old.sources:
                 kept = [r for r in old.ready if r.source != source]
                 new = Completion(old.sources, tuple(sorted([*kept, _entry(event)])))
         case TasksChanged(now):

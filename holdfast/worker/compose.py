@@ -40,6 +40,11 @@ class Composer:
     def __init__(self, job: Job, task: Task, registry: Registry, job_id: str, python: bool) -> None:
         self.stages = [job.stage(s) for s in task.stages]
         self.inside = {s.id for s in self.stages}
+        self.repeatable = {
+            s.id
+            for s in self.stages
+            if getattr(registry.find(s.role, s.plugin), "repeatable", False)
+        }
         self.choices: dict[str, Choice] = {
             s.id: choose_transform(s, registry, context_for(job, task, s, job_id, python))
             for s in self.stages
@@ -57,14 +62,16 @@ class Composer:
                     done[stage.id] = self._transform(stage, inputs)
             elif stage.role is Role.SINK:
                 composed.sinks[stage.id] = unite(stage, inputs.values())
-            if stage.role is not Role.SINK and self._consumers(stage) > 1:
+            if self._must_keep(stage):
                 done[stage.id] = _keep(done[stage.id], composed)
             arrived = composed.sinks.get(stage.id) or done[stage.id]
             composed.tables[stage.id] = tuple(rows.table for rows in arrived)
         return composed
 
-    def _consumers(self, stage: Stage) -> int:
-        return sum(s.inputs.count(stage.id) for s in self.stages)
+    def _must_keep(self, stage: Stage) -> bool:
+        if stage.role is Role.SINK or stage.id in self.repeatable:
+            return False
+        return sum(s.inputs.count(stage.id) for s in self.stages) > 1
 
     def _transform(self, stage: Stage, inputs: Mapping[str, Tables]) -> Tables:
         choice = self.choices[stage.id]

@@ -212,8 +212,8 @@ def starts_from_scratch(e: Events) -> Events:
 @breaks("I17", lifecycle.queue)
 def overtakes(e: Events) -> Events:
     first = replace(record(e, JOB, 0), id="older", token="other")
-    submit = Write(key="job/older", revision=2, record=first)
-    return added(e, 4, submit, Proof(guards={"job/older": 0}))
+    submit = Write(key="job/older", revision=2, record=first, at=-9.0)
+    return added(e, 4, submit, Proof(guards={"job/older": 0}, at=-9.0))
 
 
 @breaks("I17", lifecycle.queue)

@@ -12,6 +12,7 @@ import pytest
 
 from holdfast.core.job import JobStatus
 from holdfast.core.pipeline import FINISHED, Pipeline
+from holdfast.master.ports import Settings
 from holdfast.testing.machines import MACHINES
 from holdfast.testing.sim.faults import Faults
 from holdfast.testing.sim.run import Plan, Script, Strike, Wish, random_plan, run_seed
@@ -33,10 +34,8 @@ def directed() -> Iterator[tuple[int, Plan]]:
     for seed in range(8):
         yield seed, Plan((JobSpec("j", retry_times=0),), script=losing(seed))
         yield seed, Plan((POISONED,), faults=Faults(store_unknown=0.3), script=poison)
-    for seed in range(6):
-        strikes = tuple(Strike(0.8, "kill worker", 10 * seed + n) for n in range(6))
-        yield seed, Plan((LONG,), strikes=strikes)
     for seed in range(4):
+        yield seed, Plan((JobSpec("j"),), settings=Settings(worker_lost_s=1.0), script=all_lost)
         yield seed, Plan((replace(LONG, pipelines=TWO),), script=first_is_refused)
         yield seed, Plan((JobSpec("j", TWO),), script=tearing)
         yield seed, Plan((JobSpec("j"),), script=deaf_listener)
@@ -183,6 +182,13 @@ async def second_is_slow(world: World) -> None:
     world.tables.holds = lambda order: ".2." in order.user
     await asyncio.sleep(10)
     release(world)
+
+
+async def all_lost(world: World) -> None:
+    """All workers are lost just after the tasks were placed, and nobody comes for some time."""
+    await world.saw(lambda e: e["kind"] == "start")
+    await asyncio.sleep(0.6)
+    await no_worker(world)
 
 
 async def first_is_refused(world: World) -> None:

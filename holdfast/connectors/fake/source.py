@@ -36,6 +36,7 @@ class FakeSource(Source[FakeOptions]):
     """
 
     name = "FakeSource"
+    repeatable = True
 
     def __init__(self, options: FakeOptions, context: Context) -> None:
         super().__init__(options, context)

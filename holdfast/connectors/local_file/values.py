@@ -53,8 +53,17 @@ def literal(text: str) -> str:
 def split_sql(text: str, separator: str, limit: int = -1) -> str:
     """Return SQL that splits a text at a literal separator."""
     # Java splits at one escaped character without compiling a pattern for each row.
-    pattern = "".join(f"\\{c}" if c in r"\.[]{}()*+-?^$|&#" else c for c in separator)
-    return f"split({text}, {literal(pattern)}, {limit})"
+    return f"split({text}, {literal(regex(separator))}, {limit})"
+
+
+def regex(text: str) -> str:
+    """Return a regular expression that matches a text and nothing else."""
+    return "".join(f"\\{c}" if c in r"\.[]{}()*+-?^$|&#" else c for c in text)
+
+
+def named(kind: Type) -> str:
+    """Return a type as a sentence names it."""
+    return ARTICLES.get(kind.kind, f"a {kind}")
 
 
 def cleaned(text: str, kind: str, style: Style) -> str:
@@ -128,13 +137,12 @@ def leaves_ddl(kind: Type) -> str:
 
 def wrong(text: str, kind: Type, style: Style, column: str) -> str:
     """Return SQL that ends the job because a text is no value of a type."""
-    named = ARTICLES.get(kind.kind, f"a {kind}")
     parts = (
         literal("LocalFile cannot read "),
         style.place,
         literal(f": column {column} = '"),
         text,
-        literal(f"' is not {named}. Row: "),
+        literal(f"' is not {named(kind)}. Row: "),
         f"substring({style.record}, 1, 200)",
     )
     return f"raise_error(concat({', '.join(parts)}))"

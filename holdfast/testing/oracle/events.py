@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -282,10 +282,10 @@ def from_facts(facts: Mapping[str, Any]) -> Event | None:
     kind = KINDS.get(facts["kind"])
     if kind is None:
         return None
-    given: dict[str, Any] = {n: facts[n] for n in _NAMES[kind] if n in facts}
-    given = {n: tuple(v) if type(v) is list else v for n, v in given.items()}
     make: Any = kind
-    return cast(Event, make(**given))
+    given = {n: facts[n] for n in _NAMES[kind] if n in facts}
+    event: Event = make(**{n: tuple(v) if type(v) is list else v for n, v in given.items()})
+    return event
 
 
 def to_line(event: Event) -> str:

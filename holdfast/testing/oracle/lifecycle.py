@@ -14,6 +14,9 @@ from holdfast.core.task import TASK, TaskStatus
 from holdfast.testing.oracle.events import Client, Order, Proof, Publish, Snapshot, Start, Write
 from holdfast.testing.oracle.story import Life, Part, Records, Story, life_of, part_of
 
+DECIDED_S = 3.0
+"""How long before it is stored a placement may have been decided, knowing less than we do."""
+
 
 def submits(story: Story) -> Iterator[str]:
     """I9: a submit that was answered yes is durable, and one token makes one life."""
@@ -166,33 +169,31 @@ def restores(story: Story) -> Iterator[str]:
 def queue(story: Story) -> Iterator[str]:
     """I17: waiting jobs start in the order of their submits, each first attempt placed once."""
     begun: list[Life] = []
-    waiting: list[Life] = []
-    order: list[Life] = []
+    known: dict[Life, float] = {}  # since when a leader knows that they wait, in order of submits
     placed: set[tuple[Part, str]] = set()
-    for write, records in story.walk(Write, Proof):
-        record = write.record if isinstance(write, Write) else None
-        if isinstance(write, Proof) or write.key == "leader":
-            # A leader knows of a job once it is told, or when it begins to lead.
-            news = [x for x in begun if isinstance(write, Write) or f"job/{x.job}" in write.guards]
-            waiting = sorted([*waiting, *news], key=order.index)
-            begun = [x for x in begun if x not in news]
-        elif isinstance(record, Job) and write.key.startswith("job/"):
+    for event, records in story.walk(Write, Proof):
+        record = event.record if isinstance(event, Write) else None
+        if isinstance(event, Proof) or event.key == "leader":
+            news = [x for x in begun if isinstance(event, Write) or f"job/{x.job}" in event.guards]
+            known.update((life, event.at) for life in news if known.get(life) == float("inf"))
+            begun = [life for life in begun if life not in news]
+        elif isinstance(record, Job) and event.key.startswith("job/"):
             life = life_of(record)
             if records.job(life) is None:
                 begun.append(life)
-                order.append(life)
-            elif record.status is not JobStatus.PENDING and life in waiting:
-                waiting.remove(life)
+                known[life] = float("inf")
+            elif record.status is not JobStatus.PENDING:
+                known.pop(life, None)
         elif isinstance(record, Pipeline):
             life = life_of(record)
             for task in _placed_first(records.pipeline(part_of(record)), record):
                 if (part_of(record), task) in placed:
                     yield f"I17 {task} of {life.job} was placed twice"
                 placed.add((part_of(record), task))
-                if life in waiting[1:]:
+                earlier = list(known)[: list(known).index(life)] if life in known else []
+                if any(event.at - known[other] > DECIDED_S for other in earlier):
                     yield f"I17 {life.job} started before a job that was submitted earlier"
-                if life in waiting:
-                    waiting.remove(life)
+                known.pop(life, None)
 
 
 def _placed_first(old: Pipeline | None, new: Pipeline) -> list[str]:

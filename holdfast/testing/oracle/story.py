@@ -92,11 +92,13 @@ class Story:
     def walk(self, *kinds: type[Event]) -> Iterator[tuple[Any, Records]]:
         """Yield the events of some kinds, each with the records as they stood just before it."""
         records = Records()
-        for event in self.events:
-            if isinstance(event, kinds):
+        events = self.of(Write) if kinds == (Write,) else self.events
+        for event in events:
+            kind = type(event)
+            if kind in kinds:
                 yield event, records
-            if type(event) is Write:
-                records.take(event)
+            if kind is Write:
+                records.take(cast(Write, event))
 
     @cached_property
     def setting(self) -> Setting:

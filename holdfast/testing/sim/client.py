@@ -27,7 +27,7 @@ class Client:
 
     async def _life(self, life: int) -> None:
         incarnation = f"i{life}"
-        records = self.job.records(incarnation)
+        records = self.job.records(incarnation, self._saved(f"i{life - 1}"))
         await self._insist("submit", lambda leader: leader.submit(*records))
         self.world.note("client", did="submitted", job=self.job.id, incarnation=incarnation)
         for wish in self.plan.wished(self.job, life):
@@ -76,6 +76,12 @@ class Client:
             if done and answer.result() is None:
                 self.world.note("client", did="was answered", by=by, **about)
                 return
+
+    def _saved(self, incarnation: str) -> dict[int, str]:
+        """Return the savepoint that an earlier life has left: the next one goes on from it."""
+        key = history_key(self.job.id, incarnation)
+        ends = [e.get("record") for e in self.world.history.of("write") if e["key"] == key]
+        return dict(ends[0].saved) if ends and ends[0] else {}
 
     def _gone(self, incarnation: str) -> bool:
         """Say whether this life was buried; its history may have been trimmed since."""

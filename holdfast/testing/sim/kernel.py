@@ -11,7 +11,7 @@ import contextvars
 import heapq
 import random
 import warnings
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 Process = tuple[str, int]
@@ -105,6 +105,11 @@ class SimLoop(asyncio.BaseEventLoop):
         """Let something happen outside of every process: it happens whoever has died."""
         return self.call_at(self._now + delay, callback, *args, context=self._world)
 
+    def run_until_complete(self, future: Any) -> Any:
+        """Run until a future is done."""
+        with _kills_expected():
+            return super().run_until_complete(future)
+
     def kill(self, process: Process) -> None:
         """End a process at once: nothing of it runs again."""
         self.dead.add(process)
@@ -137,9 +142,7 @@ class SimLoop(asyncio.BaseEventLoop):
 
     def end(self) -> None:
         """Let go of everything that still waits, the dead included, and close."""
-        with warnings.catch_warnings():
-            # What a process had prepared and never began when it was killed is no mistake.
-            warnings.simplefilter("ignore", RuntimeWarning)
+        with _kills_expected():
             for task in self._tasks:
                 if not task.done():
                     with contextlib.suppress(RuntimeError):  # a `finally` that awaits
@@ -228,6 +231,14 @@ class SimLoop(asyncio.BaseEventLoop):
         error = context.get("exception")
         if error is not None:
             self.errors.append(f"{type(error).__name__}: {error}")
+
+
+@contextlib.contextmanager
+def _kills_expected() -> Iterator[None]:
+    """What was prepared and never begun when its process or its term ended is no mistake."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+        yield
 
 
 class SimClock:

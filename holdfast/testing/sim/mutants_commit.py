@@ -1,5 +1,6 @@
 """Mutants of checkpoints and commits: the filter, numbers, staged files, watermarks, listeners."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -19,10 +20,10 @@ from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import CommitOrder, commit_user
 from holdfast.testing.sim.faults import Faults
 from holdfast.testing.sim.mutants import crash, mutant, scene, seeds, swapped
-from holdfast.testing.sim.plan import Plan
+from holdfast.testing.sim.plan import Plan, Wish
 from holdfast.testing.sim.stages import bounded, until
 from holdfast.testing.sim.worker import Running, SimWorker
-from holdfast.testing.sim.world import JobSpec, World
+from holdfast.testing.sim.world import WORKERS, JobSpec, World
 from holdfast.wire.messages import Barrier
 
 LONG = JobSpec("j", ((("a",), ("b",)),), rows=30)
@@ -60,6 +61,20 @@ def _late_messages() -> Plan:
     """Messages come late and twice."""
     faults = Faults(message_slow_s=4.0, message_twice=0.3)
     return Plan(jobs=(LONG,), faults=faults)
+
+
+def _resumed() -> Plan:
+    """A job goes on from a savepoint, and loses its workers after its own first checkpoints."""
+    wishes = (Wish("j", 3.0, "savepoint"),)
+    return Plan(jobs=(LONG,), lives=2, wishes=wishes, script=_kill_workers_of_the_second_life)
+
+
+async def _kill_workers_of_the_second_life(world: World) -> None:
+    begun = {"did": "submitted", "incarnation": "i2"}
+    await until(world, lambda w: any(begun.items() <= e.items() for e in w.history.of("client")))
+    await asyncio.sleep(4)
+    for name in WORKERS:
+        world.kill(name)
 
 
 @mutant("a commit is repeated after a takeover without asking the table", "I44 I45 I46 I48 I52",
@@ -255,4 +270,32 @@ def restore_from_nothing() -> Iterator[None]:
         return pipeline.restore
 
     with swapped(duties, "restore_from", nothing):
+        yield
+
+
+@mutant(
+    "#12387: a life that began from a savepoint goes back to it, past its own checkpoints",
+    "I16 I32 I44",
+    scene(_resumed),
+)
+def back_to_the_savepoint() -> Iterator[None]:
+    latest = duties.restore_from
+
+    def declared(pipeline: Pipeline) -> str | None:
+        return pipeline.restore or latest(pipeline)
+
+    with swapped(duties, "restore_from", declared):
+        yield
+
+
+@mutant(
+    "#12385: a life that is to begin from a savepoint begins from nothing",
+    "I16 I32 I44",
+    scene(_resumed),
+)
+def savepoint_not_used() -> Iterator[None]:
+    def own(pipeline: Pipeline) -> str | None:
+        return pipeline.checkpoints.latest.blob if pipeline.checkpoints.latest else None
+
+    with swapped(duties, "restore_from", own):
         yield

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, CheckpointStored, Kind
@@ -33,7 +33,7 @@ from holdfast.core.pipeline import (
 from holdfast.core.pipeline import step as pipeline_step
 from holdfast.core.task import TaskPlaced, TaskStarted
 from holdfast.master.records import decode, encode
-from tests.unit.core.worlds import PLACES, fresh, lives
+from tests.unit.core.worlds import PLACES, few, fresh, lives
 
 S = JobStatus
 JOB = Job("j", "i", "token", "j", "spec", 1)
@@ -53,8 +53,8 @@ def saved(pipeline: Pipeline) -> Pipeline:
     return pipeline_step(begun, CheckpointStored(1, "blob"))
 
 
+@few
 @given(lives(), st.data())
-@settings(max_examples=40)
 def test_a_terminal_job_never_changes_and_any_job_survives_the_store(
     life: list[tuple[Pipeline, object, Pipeline]], data: st.DataObject
 ) -> None:

@@ -26,11 +26,12 @@ from holdfast.core.pipeline import (
 )
 from holdfast.core.task import TaskFailed, TaskPlaced, TaskStarted, TaskStatus, WorkerLost
 from holdfast.master.records import decode, encode
-from tests.unit.core.worlds import PLACES, fresh, lives
+from tests.unit.core.worlds import PLACES, few, fresh, lives
 
 Life = list[tuple[Pipeline, object, Pipeline]]
 
 
+@few
 @given(lives())
 def test_an_end_absorbs_everything_but_its_remains(life: Life) -> None:
     for old, _, new in life:
@@ -41,6 +42,7 @@ def test_an_end_absorbs_everything_but_its_remains(life: Life) -> None:
             assert new.final == old.final
 
 
+@few
 @given(lives())
 def test_step_is_pure(life: Life) -> None:
     for old, event, new in life:
@@ -49,6 +51,7 @@ def test_step_is_pure(life: Life) -> None:
         assert encode(old) == before
 
 
+@few
 @given(lives())
 def test_what_is_owed_follows_from_the_record_alone(life: Life) -> None:
     for _, _, state in life:
@@ -57,12 +60,14 @@ def test_what_is_owed_follows_from_the_record_alone(life: Life) -> None:
         assert len(set(owed(state))) == len(owed(state))
 
 
+@few
 @given(lives())
 def test_a_record_survives_the_store(life: Life) -> None:
     for _, _, state in life:
         assert decode(Pipeline, encode(state)) == state
 
 
+@few
 @given(lives())
 def test_numbers_and_attempts_only_grow(life: Life) -> None:
     for old, _, new in life:
@@ -75,6 +80,7 @@ def test_numbers_and_attempts_only_grow(life: Life) -> None:
             assert new.checkpoints.latest.number >= old.checkpoints.latest.number
 
 
+@few
 @given(lives())
 def test_an_end_of_input_lives_with_its_attempt(life: Life) -> None:
     for _, _, state in life:
@@ -82,6 +88,7 @@ def test_an_end_of_input_lives_with_its_attempt(life: Life) -> None:
         assert {(r.task, r.attempt) for r in state.completion.ready} <= current
 
 
+@few
 @given(lives())
 def test_every_complete_checkpoint_is_committed_or_waits(life: Life) -> None:
     for _, _, state in life:
@@ -91,6 +98,7 @@ def test_every_complete_checkpoint_is_committed_or_waits(life: Life) -> None:
         assert not latest or latest.number == state.commits.through or latest.number in waiting
 
 
+@few
 @given(lives())
 def test_a_checkpoint_that_is_needed_is_never_dropped(life: Life) -> None:
     for _, _, state in life:
@@ -101,6 +109,7 @@ def test_a_checkpoint_that_is_needed_is_never_dropped(life: Life) -> None:
         assert not dropped & (needed | savepoints)
 
 
+@few
 @given(lives())
 def test_nothing_runs_after_the_end_of_activity(life: Life) -> None:
     for _, _, state in life:
@@ -111,6 +120,7 @@ def test_nothing_runs_after_the_end_of_activity(life: Life) -> None:
             assert not effects & {Deploy, FindPlace, Gather, duties.StartCheckpoint}
 
 
+@few
 @given(lives())
 def test_a_pipeline_finishes_only_by_a_final_checkpoint_that_shows(life: Life) -> None:
     for _, _, state in life:
@@ -246,3 +256,10 @@ def test_old_checkpoints_are_dropped_and_savepoints_are_not() -> None:
         state = shown(taken(state))
     assert [e.number for e in owed(state) if isinstance(e, DropBlob)] == [1, 2]
     assert owed(step(step(state, BlobDropped(1)), BlobDropped(2))) == ()
+
+
+def test_a_task_speaks_for_its_own_sources_only() -> None:
+    state = running()
+    assert step(state, SourceEnded("t2", "a", 1, PLACES[1])) == state
+    assert step(state, SourceEnded("t1", "a", 1, PLACES[1])) == state
+    assert step(state, SourceEnded("t1", "a", 1, PLACES[0])) != state

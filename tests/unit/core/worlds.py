@@ -1,5 +1,9 @@
 """What the core's property tests draw from: small pipelines and any event that may reach them."""
 
+from collections.abc import Sequence
+from itertools import product
+
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from holdfast.core.checkpoint import (
@@ -26,30 +30,37 @@ from holdfast.core.task import Place, Task, TaskFailed, TaskPlaced, TaskStarted,
 PLACES = (Place("w1", "w1-1"), Place("w2", "w2-1"))
 TASKS = {"t1": ("a",), "t2": ("b", "c")}
 
-tasks = st.sampled_from(sorted(TASKS))
-attempts = st.integers(1, 4)
-places = st.sampled_from(PLACES)
-numbers = st.integers(1, 5)
-marks = st.none() | st.integers(0, 50)
+few = settings(max_examples=40, deadline=None)
+"""How many lives each property is tried on."""
 
-reports = st.one_of(
-    st.builds(TaskPlaced, tasks, attempts, places),
-    st.builds(TaskStarted, tasks, attempts, places),
-    st.builds(TaskFailed, tasks, attempts, places, st.just("it broke")),
-    st.builds(WorkerLost, st.sampled_from([p.incarnation for p in PLACES])),
-    st.builds(SourceEnded, tasks, st.sampled_from("abc"), attempts, places),
-    st.builds(CheckpointDue, st.sampled_from(Kind), st.just(1)),
-    st.builds(CheckpointStored, numbers, st.just("blob")),
-    st.builds(CheckpointFailed, numbers, st.just("too slow")),
-    st.builds(TookOver, st.just(2)),
-    st.builds(Committed, numbers, marks),
-    st.builds(Listened, numbers, st.just("state")),
-    st.just(StopAsked()),
-    st.just(SavepointAsked("s")),
-    st.just(SavepointDropped()),
-    st.builds(BlobDropped, numbers),
-    st.just(PipelineDoomed("its checkpoint is lost")),
+ATTEMPTS = (1, 2, 3)
+NUMBERS = (1, 2, 3, 4)
+
+REPORTS: tuple[object, ...] = (
+    *(
+        event
+        for task, attempt, place in product(TASKS, ATTEMPTS, PLACES)
+        for event in (
+            TaskPlaced(task, attempt, place),
+            TaskStarted(task, attempt, place),
+            TaskFailed(task, attempt, place, "it broke"),
+            *(SourceEnded(task, source, attempt, place) for source in "abc"),
+        )
+    ),
+    *(WorkerLost(place.incarnation) for place in PLACES),
+    *(CheckpointDue(kind, 1) for kind in Kind),
+    *(CheckpointStored(number, "blob") for number in NUMBERS),
+    *(CheckpointFailed(number, "too slow") for number in NUMBERS),
+    *(Committed(number, mark) for number, mark in product(NUMBERS, (None, 3))),
+    *(Listened(number, "state") for number in NUMBERS),
+    *(BlobDropped(number) for number in NUMBERS),
+    TookOver(2),
+    StopAsked(),
+    SavepointAsked("s"),
+    SavepointDropped(),
+    PipelineDoomed("its checkpoint is lost"),
 )
+"""Everything that may reach a pipeline, early, late or twice."""
 
 
 def fresh(retry_times: int = 1) -> Pipeline:
@@ -63,16 +74,21 @@ def may_come(pipeline: Pipeline, event: object) -> bool:
     return not (isinstance(event, PipelineDoomed) and pipeline.status in OVER)
 
 
-@st.composite
-def lives(draw: st.DrawFn) -> list[tuple[Pipeline, object, Pipeline]]:
-    """Return a pipeline's life: every state, the event that came, and the state after it.
+def lives() -> st.SearchStrategy[list[tuple[Pipeline, object, Pipeline]]]:
+    """Draw a pipeline's life: every state, the event that came, and the state after it."""
+    return st.builds(
+        _life, st.integers(0, 3), st.lists(st.integers(0, 9999), min_size=20, max_size=60)
+    )
 
-    Half of the events are what a healthy run would see next, so that lives get somewhere.
-    """
-    state = fresh(draw(st.integers(0, 3)))
+
+def _life(retry_times: int, picks: list[int]) -> list[tuple[Pipeline, object, Pipeline]]:
+    """Two of three events are what a healthy run sees next, so that lives get somewhere."""
+    state = fresh(retry_times)
     steps = []
-    for _ in range(draw(st.integers(0, 40))):
-        event = draw(st.sampled_from(_likely(state)) | reports)
+    for pick in picks:
+        useful = [e for e in _likely(state) if step(state, e) != state]
+        events = {0: REPORTS, 1: _turns(state)}.get(pick % 6, useful) or REPORTS
+        event = events[pick // 6 % len(events)]
         if may_come(state, event):
             new = step(state, event)
             steps.append((state, event, new))
@@ -80,7 +96,13 @@ def lives(draw: st.DrawFn) -> list[tuple[Pipeline, object, Pipeline]]:
     return steps
 
 
-def _likely(pipeline: Pipeline) -> list[object]:
+def _turns(pipeline: Pipeline) -> Sequence[object]:
+    """Return what would turn a life."""
+    failed = [TaskFailed(t.id, t.attempt, t.place, "it broke") for t in pipeline.tasks if t.place]
+    return [StopAsked(), SavepointAsked("s"), TookOver(2), WorkerLost("w1-1"), *failed]
+
+
+def _likely(pipeline: Pipeline) -> Sequence[object]:
     """Return what a healthy run would see next."""
     found: list[object] = []
     for number, task in enumerate(pipeline.tasks):
