@@ -45,8 +45,8 @@ def _make(folder: Path) -> None:
     """Let a job of our own make the data, once, in both formats."""
     fields = "\n".join(f'          {name} = "{kind}"' for name, kind in COLUMNS.items())
     sinks = "\n".join(
-        f'  LocalFile {{ plugin_input = rows, path = "{folder}/{form}", file_format_type = {form} }}'
-        for form in ("parquet", "csv")
+        f'  LocalFile {{ plugin_input = rows, path = "{folder}/{f}", file_format_type = {f} }}'
+        for f in ("parquet", "csv")
     )
     job = folder / "make.conf"
     job.write_text(
