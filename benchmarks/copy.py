@@ -30,9 +30,9 @@ def main(results: Path) -> bool:
     """Run all copies, print the table, write JSON; say whether every bar was met."""
     folder = Path(tempfile.mkdtemp(prefix="holdfast-bench-"))
     try:
+        subprocess.run([sys.executable, "-m", "holdfast", "warmup"], check=True)
         print(f"Making {ROWS:,} rows of {len(COLUMNS)} columns ...", flush=True)
         _make(folder)
-        subprocess.run([sys.executable, "-m", "holdfast", "warmup"], check=True)
         rows = [_compare(form, folder) for form in ("parquet", "csv")]
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -208,7 +208,9 @@ class Leader:
         if keeper and failure is not None:
             await keeper.handle(TaskFailed(held.key.task, held.attempt, here, failure))
         self.desk.check()
-        gone = held.key.job not in self.jobs
+        job = self.jobs.get(held.key.job)
+        # A later life of the same id cleans up nothing of this one.
+        gone = job is None or job.state.incarnation != held.key.incarnation
         stop = StopTask(self.desk.term, held.key, held.attempt, gone)
         self.desk.ports.workers.send(here.incarnation, stop)
 

@@ -39,11 +39,13 @@ _CHANGE = """
 def main(words: list[str]) -> int:
     """Make the cache unless it is there or in the making; return an exit code."""
     cache = aot.cache_path(java.find())
-    if "--background" in words:
+    background = "--background" in words
+    if background:
         os.nice(19)
     with (home.cache() / "training.lock").open("wb") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Who asked for the cache and waits for it, waits for another that is making it.
+            fcntl.flock(lock, fcntl.LOCK_EX | (fcntl.LOCK_NB if background else 0))
         except OSError:
             return 0  # another process is making it
         if aot.is_whole(cache):

@@ -160,9 +160,13 @@ def crash_pairs() -> int:
         verdicts.append(verdict)
         progress.add(1, sum(bool(v.violations) for v in verdicts))
     failed = _print_failed([v for v in verdicts if v.violations])
-    missed = sum(bool(v.missed) for v in verdicts if not v.violations)
+    missed = [v for v in verdicts if v.missed and not v.violations]
+    for verdict in missed:
+        print(f"not reached: {verdict.case.words()}")
     spent_s = time.monotonic() - began_s
-    print(f"{len(verdicts):,} pairs in {spent_s:.0f} s: {failed} failed, {missed} not reached.")
+    print(
+        f"{len(verdicts):,} pairs in {spent_s:.0f} s: {failed} failed, {len(missed)} not reached."
+    )
     return 1 if failed else 0
 
 

@@ -13,7 +13,7 @@ from holdfast.core.job import TERMINAL, Job, JobStatus
 from holdfast.core.pipeline import ACTIVE, Pipeline
 from holdfast.core.task import TaskStatus
 from holdfast.errors import HoldfastError
-from holdfast.master import keeper, pipeline_keeper
+from holdfast.master import keeper, leader, pipeline_keeper
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
 from holdfast.master.pipeline_keeper import PipelineKeeper
@@ -23,10 +23,10 @@ from holdfast.testing.sim.faults import Faults
 from holdfast.testing.sim.lake import SimTables
 from holdfast.testing.sim.mutants import crash, mutant, scene, seeds, swapped
 from holdfast.testing.sim.plan import Plan, Wish
-from holdfast.testing.sim.stages import again, bounded, saved, some_leader, status, until
+from holdfast.testing.sim.stages import again, bounded, pending, saved, some_leader, status, until
 from holdfast.testing.sim.worker import SimWorker
 from holdfast.testing.sim.world import MASTERS, WORKERS, JobSpec, World
-from holdfast.wire.messages import DeployTask, TaskKey
+from holdfast.wire.messages import DeployTask, StopTask, TaskKey
 
 
 def _leader_dies_after_the_end() -> Plan:
@@ -103,6 +103,23 @@ def _leader_dies_after_a_cancel() -> Plan:
 async def _kill_after_cancel(world: World) -> None:
     await until(world, lambda w: any(e["did"] == "cancel" for e in w.history.of("client")))
     world.kill(await some_leader(world))
+
+
+def _asleep_over_the_end() -> Plan:
+    """Workers sleep with a barrier in the mail until their job is gone and lives again."""
+    spec = JobSpec("j", rows=0)
+    wishes = (Wish("j", 3.0, "cancel"), Wish("j", 12.0, "cancel", life=2))
+    return Plan((spec,), lives=2, wishes=wishes, script=_sleep)
+
+
+async def _sleep(world: World) -> None:
+    await asyncio.sleep(2.5)
+    await until(world, pending)
+    for name in WORKERS:
+        process = world.process_of(name)
+        assert process
+        world.note("fault", fault="pause worker", of=name)
+        world.loop.pause(process, 12.0)
 
 
 def _fails_for_ever() -> Plan:
@@ -302,4 +319,17 @@ def checkpoints_forgotten_by_a_new_leader() -> Iterator[None]:
         keep(self, replace(pipeline, checkpoints=Checkpoints()), revision)
 
     with swapped(Leader, "_keep_pipeline", fresh):
+        yield
+
+
+@mutant(
+    "what a task staged after its job was cleaned up stays if the id lives again",
+    "I67 L11",
+    scene(_asleep_over_the_end),
+)
+def files_of_a_life_that_is_gone() -> Iterator[None]:
+    def stop(term: int, key: TaskKey, attempt: int, gone: bool) -> StopTask:
+        return StopTask(term, key, attempt, gone=False)
+
+    with swapped(leader, "StopTask", stop):
         yield

@@ -64,6 +64,7 @@ async def _play(world: World, plan: Plan) -> bool:
         if not healed and (loop.time() > plan.faulty_s or done):
             world.heal()
             healed = True
+            continue  # what was paused or cut off has yet to speak
         if done and _at_rest(world):
             for client in clients:
                 client.result()

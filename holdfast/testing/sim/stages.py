@@ -72,7 +72,7 @@ async def _trouble(world: World) -> None:
     await asyncio.sleep(3)
     await _step_down(world)
     await asyncio.sleep(0.5)
-    await until(world, _pending)
+    await until(world, pending)
     world.kill(await some_leader(world))
 
 
@@ -105,7 +105,7 @@ async def some_leader(world: World) -> str:
     return leading.name
 
 
-def _pending(world: World) -> bool:
+def pending(world: World) -> bool:
     """Whether a checkpoint is on its way, which the next leader must give up."""
     items = [i for k, i in world.store.items.items() if k.startswith("pipeline/")]
     return any(decode(Pipeline, i.value).checkpoints.pending for i in items)
