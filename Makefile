@@ -19,7 +19,7 @@ help: ## List the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml uv.lock
-	@test -x $(PY) || python3 -m venv $(VENV)
+	@$(PY) -m pip --version >/dev/null 2>&1 || python3 -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check "uv>=0.13,<0.14"
 	@$(UV) sync --quiet --frozen --inexact --python $(PY)
 	@touch $(READY)

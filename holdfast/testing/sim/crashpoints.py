@@ -17,6 +17,7 @@ from holdfast.testing.sim.swarm import spread
 WHENS = ("before", "after")
 OCCURRENCES, OCCURRENCES_OF_MANY = 5, 3
 SEEDS = (1, 2, 3)
+PAIR_SEEDS = tuple(range(1, 25))
 PAIR_STAGE = "everything"
 CHUNK = 12
 
@@ -104,10 +105,10 @@ def pair_cases() -> list[Case]:
 
 def run_pairs(cases: list[Case]) -> Iterator[Verdict]:
     """Run pairs; where the first crash kept the second moment away, try again with other seeds."""
-    for seed in SEEDS:
+    for seed in PAIR_SEEDS:
         again = []
         for verdict in run_cases([replace(case, seed=seed) for case in cases]):
-            if verdict.missed and not verdict.violations and seed != SEEDS[-1]:
+            if verdict.missed and not verdict.violations and seed != PAIR_SEEDS[-1]:
                 again.append(verdict.case)
             else:
                 yield verdict
