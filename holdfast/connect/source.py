@@ -88,6 +88,13 @@ class Source(Plugin[O]):
         """Return the rows of a slice, lazily: no Spark job runs before the sink writes."""
         raise NotImplementedError
 
+    def read_carefully(self) -> bool:
+        """Hear that Spark met a malformed row; return whether to read the slice once more.
+
+        For a source that reads on trust at first, because that is faster.
+        """
+        return False
+
     def committed(self, position: Plain) -> None:
         """Hear that everything before `position` is visible; a log may be released up to there.
 

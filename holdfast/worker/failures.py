@@ -12,10 +12,14 @@ from contextlib import contextmanager
 from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
 from holdfast.model.job import Stage
 
+MALFORMED = "spark.malformed_record"
+"""The code of an error about a row that Spark's parser could not read whole."""
+
 _SENTENCE = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] (.*?) SQLSTATE: (\w{5})", re.DOTALL)
 _CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled part of cancelled job group", "has been cancelled")
 _USERS_FAULT = ("22", "42", "P0")
 _RAISED = "USER_RAISED_EXCEPTION"
+_MALFORMED = "MALFORMED_RECORD_IN_PARSING"
 _QUERY = re.compile(r"\s*== (SQL|DataFrame).*", re.DOTALL)
 _TOLERATE = re.compile(r" Use `try_\w+` .*?(?=$| If necessary)", re.DOTALL)
 _SETTING = re.compile(r" If necessary set \"?spark\.\S+ to \S+ to bypass this error\.?")
@@ -50,6 +54,8 @@ def explain(error: Exception, stage: Stage) -> HoldfastError:
     raised = [f for f in found if f[0] == _RAISED]
     name, sentence, state = (raised or found)[-1]
     message = f"{stage.id} ({stage.place}): {_plain(sentence)}"
+    if any(name.startswith(_MALFORMED) for name, _, _ in found):
+        return UserError(message, code=MALFORMED)
     if name == _RAISED or state[:2] in _USERS_FAULT:
         return UserError(message, code=f"spark.{name.lower()}")
     return Unavailable(message, code=f"spark.{name.lower()}")

@@ -14,13 +14,13 @@ from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Committable, Sink, Staging
 from holdfast.connect.source import END, Budget, Nothing, Slice, Source
 from holdfast.connect.tables import Rows, Tables
-from holdfast.errors import Cancelled, HoldfastError
+from holdfast.errors import Cancelled, HoldfastError, UserError
 from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 from holdfast.plan.build import build_plugin, context_for
 from holdfast.worker.compose import Composed, Composer
-from holdfast.worker.failures import explained
+from holdfast.worker.failures import MALFORMED, explained
 from holdfast.worker.meter import Measured, Totals, measure
 
 if TYPE_CHECKING:
@@ -96,6 +96,26 @@ class TaskRun:
 
     def run(self, slices: Mapping[str, Slice]) -> Staged:
         """Read the slices and stage them for every sink."""
+        try:
+            staged, read = self._stage_slices(slices)
+        except UserError as error:
+            if error.code != MALFORMED or not self._read_carefully(slices):
+                raise
+            staged, read = self._stage_slices(slices)
+        totals = self.running.totals
+        for committable in (c for made in staged.committables.values() for c in made):
+            totals.add_written(committable.table, committable.rows, committable.bytes)
+        totals.add_read(read)
+        self.positions = staged.positions
+        return staged
+
+    def _read_carefully(self, slices: Mapping[str, Slice]) -> bool:
+        """Ask the sources to read with care; return whether any of them now reads otherwise."""
+        answers = [self.sources[stage].read_carefully() for stage in slices]
+        return any(answers)
+
+    def _stage_slices(self, slices: Mapping[str, Slice]) -> tuple[Staged, int]:
+        """Stage the slices for every sink; return that, and how many rows were read."""
         composed = self.compose(slices)
         staged = Staged({**self.positions, **{stage: s.after for stage, s in slices.items()}})
         read: Counter[str] = Counter()
@@ -111,9 +131,7 @@ class TaskRun:
             composed.release()
             self._composed = None
         # Every sink reads the same rows; what passed through the hungriest one was read.
-        self.running.totals.add_read(max(read.values(), default=0) or _rows(staged))
-        self.positions = staged.positions
-        return staged
+        return staged, max(read.values(), default=0) or _rows(staged)
 
     def expected(self, budget: Budget) -> Mapping[str, tuple[Table, ...]]:
         """Return every stage's tables, as far as can be told before the first row moves."""
@@ -166,8 +184,6 @@ class TaskRun:
         finally:
             totals.unwatch(group)
         made = [_counted(c, measured) for c in made]
-        for committable in made:
-            totals.add_written(committable.table, committable.rows, committable.bytes)
         staged.committables.setdefault(sink, []).extend(made)
         return measured.rows_in
 

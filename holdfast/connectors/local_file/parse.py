@@ -1,7 +1,8 @@
 """Turn lines, cells and half-read rows into typed columns: one projection of Spark SQL each.
 
-Spark's own csv and json parsers are fast, and strict where SeaTunnel is not.  So a row that they
-could not read whole is read once more as text, which tells a missing field from a wrong one.
+Spark's own csv and json parsers are fast, and strict where SeaTunnel is not.  So files are read on
+trust at first.  If Spark meets a row that it cannot read whole, the slice is read again with care:
+such a row is looked at as text, which tells a missing field from a wrong one.
 """
 
 import csv
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.connect.schema import Schema
 from holdfast.connectors.local_file.batches import CELLS, FILE, LINE, VALUE
+from holdfast.connectors.local_file.formats import Format
 from holdfast.connectors.local_file.values import (
     DATE,
     DATETIME,
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     from holdfast.connectors.local_file.options import FileTable
 
 CORRUPT, FIELDS, BAD = "__corrupt", "__fields", "__bad"
+
+STRICT = {"mode": "FAILFAST"}
+TOLERANT = {"columnNameOfCorruptRecord": CORRUPT}
 
 NATIVE_PLACE = "concat('file ', input_file_name())"
 PYTHON_PLACE = f"concat('file ', {FILE}, ', row ', {LINE})"
@@ -76,6 +81,23 @@ def cell_columns(frame: "DataFrame", table: "FileTable", extra: Sequence[str]) -
     return _from_texts(frame, table, style, f"get({CELLS}, {{}})", extra)
 
 
+def csv_trusted(table: "FileTable") -> bool:
+    """Say whether Spark's csv parser reads every column of this table by itself."""
+    return all(c.type.kind in CSV_KINDS for c in _all(table))
+
+
+def json_trusted(table: "FileTable") -> bool:
+    """Say whether Spark's json parser reads every column of this table by itself."""
+    return all(_plain_json(c.type) for c in _all(table))
+
+
+def trusted_columns(frame: "DataFrame", table: "FileTable", extra: Sequence[str]) -> "DataFrame":
+    """Return the columns of rows that Spark has read whole, or else the job is stopped."""
+    style = _style(table, NATIVE_PLACE, "''")
+    column = _csv_column if table.format is Format.CSV else _json_as_read
+    return frame.selectExpr(*(column(c, style) for _, c in kept(table)), *extra)
+
+
 def csv_columns(
     frame: "DataFrame", table: "FileTable", extra: Sequence[str], place: str
 ) -> "DataFrame":
@@ -107,29 +129,32 @@ def json_columns(
     return twice.selectExpr(*(_json_column(c, style) for _, c in kept(table)), *extra)
 
 
+def plain_ddl(table: "FileTable") -> str:
+    """Return the columns as they are, for a parser that reads them all by itself."""
+    return ", ".join(f"{quote(c.name)} {c.type.ddl}" for c in _all(table))
+
+
 def csv_ddl(table: "FileTable") -> str:
-    """Return the columns as Spark's csv parser is to read them."""
-    assert table.schema is not None
+    """Return the columns as Spark's csv parser is to read them, with care."""
     fields = (
         f"{quote(c.name)} {c.type.ddl if c.type.kind in CSV_KINDS else 'string'}"
-        for c in table.schema.table.columns
+        for c in _all(table)
     )
     return ", ".join([*fields, f"{CORRUPT} string"])
 
 
 def json_ddl(table: "FileTable") -> str:
-    """Return the columns as Spark's json parser is to read them."""
-    assert table.schema is not None
+    """Return the columns as Spark's json parser is to read them, with care."""
     fields = (
         f"{quote(c.name)} {c.type.ddl if _plain_json(c.type) else leaves_ddl(c.type)}"
-        for c in table.schema.table.columns
+        for c in _all(table)
     )
     return ", ".join([*fields, f"{CORRUPT} string"])
 
 
 def from_csv(frame: "DataFrame", table: "FileTable", extra: Sequence[str]) -> "DataFrame":
     """Parse csv lines that Python has read."""
-    options = _options_sql(csv_options(table))
+    options = _options_sql(csv_options(table) | TOLERANT)
     read = f"from_csv({VALUE}, {literal(csv_ddl(table))}, {options}) AS {FIELDS}"
     rows = frame.where(f"trim({VALUE}) <> ''").selectExpr(read, FILE, LINE, *extra)
     return rows.selectExpr(f"{FIELDS}.*", FILE, LINE, *extra)
@@ -137,7 +162,7 @@ def from_csv(frame: "DataFrame", table: "FileTable", extra: Sequence[str]) -> "D
 
 def from_json(frame: "DataFrame", table: "FileTable", extra: Sequence[str]) -> "DataFrame":
     """Parse JSON lines that Python has read."""
-    options = {"columnNameOfCorruptRecord": CORRUPT} | time_options(table)
+    options = TOLERANT | time_options(table)
     read = f"from_json({VALUE}, {literal(json_ddl(table))}, {_options_sql(options)}) AS {FIELDS}"
     rows = frame.where(f"trim({VALUE}) <> ''").selectExpr(read, FILE, LINE, *extra)
     return rows.selectExpr(f"{FIELDS}.*", FILE, LINE, *extra)
@@ -169,7 +194,6 @@ def csv_options(table: "FileTable") -> dict[str, str]:
         "sep": table.delimiter,
         "quote": table.quote_char,
         "escape": table.escape_char or table.quote_char,
-        "columnNameOfCorruptRecord": CORRUPT,
     }
     if table.null_format is not None:
         options["nullValue"] = table.null_format
@@ -239,6 +263,10 @@ def _csv_column(column: Column, style: Style) -> str:
     if kind.kind == "string" and style.null_format is not None:
         return f"nullif({name}, '') AS {name}"
     return name
+
+
+def _json_as_read(column: Column, _: Style) -> str:
+    return quote(column.name)
 
 
 def _all(table: "FileTable") -> tuple[Column, ...]:

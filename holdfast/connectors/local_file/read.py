@@ -21,20 +21,24 @@ BINARY_DDL = "data binary, relativePath string, partIndex bigint"
 
 
 def read_files(
-    spark: "SparkSession", table: "FileTable", files: Sequence[str], names: Sequence[str]
-) -> "DataFrame":
-    """Return the rows of these files, with the partition columns `names` last."""
+    spark: "SparkSession", table: "FileTable", files: Sequence[str], names: Sequence[str],
+    careful: bool = True,
+) -> "DataFrame":  # fmt: skip
+    """Return the rows of these files, with the partition columns `names` last.
+
+    Without care, a csv or json row that Spark cannot read whole stops the job.
+    """
     names = _added(table, names)
     if not files:
         return spark.createDataFrame([], _empty_ddl(table, names))
     if not table.native:
         return _python(spark, table, files, names)
     if not names:
-        return _native(spark, table, files, [], None)
+        return _native(_Load(spark, files, [], None), table, careful)
     if base := _base(files, names):
-        return _native(spark, table, files, names, base)
+        return _native(_Load(spark, files, names, base), table, careful)
     frames = [
-        _with_literals(_native(spark, table, group, [], None), names, values)
+        _with_literals(_native(_Load(spark, group, [], None), table, careful), names, values)
         for values, group in _by_values(files, names)
     ]
     whole = frames[0]
@@ -49,13 +53,8 @@ def _added(table: "FileTable", names: Sequence[str]) -> list[str]:
     return [n for n in names if n not in own]
 
 
-def _native(
-    spark: "SparkSession", table: "FileTable", files: Sequence[str], names: list[str],
-    base: str | None,
-) -> "DataFrame":  # fmt: skip
-    """Read with Spark; `base` is the folder below which it finds the partition columns."""
-    load = _Load(spark, files, names, base)
-    extra = [quote(n) for n in names]
+def _native(load: "_Load", table: "FileTable", careful: bool) -> "DataFrame":
+    extra = [quote(n) for n in load.names]
     if table.format in COLUMNAR:
         return columnar_columns(load, table, extra)
     lines: dict[str, str] = {}
@@ -64,21 +63,36 @@ def _native(
     match table.format:
         case Format.CSV if table.declared:
             if table.csv_use_header_line:
-                return _csv_by_header(load, table, extra, lines)
-            options = parse.csv_options(table) | lines
-            options["header"] = str(table.skip_header_row_number == 1).lower()
-            frame = load("csv", parse.csv_ddl(table), options)
-            return parse.csv_columns(frame, table, extra, parse.NATIVE_PLACE)
+                return _csv_by_header(load, table, extra, lines, careful)
+            lines["header"] = str(table.skip_header_row_number == 1).lower()
+            return _csv(load, table, extra, lines, careful)
         case Format.JSON:
-            options = {"columnNameOfCorruptRecord": parse.CORRUPT} | lines
-            frame = load("json", parse.json_ddl(table), options | parse.time_options(table))
+            options = parse.time_options(table) | lines
+            if not careful and parse.json_trusted(table):
+                frame = load("json", parse.plain_ddl(table), options | parse.STRICT)
+                return parse.trusted_columns(frame, table, extra)
+            frame = load("json", parse.json_ddl(table), options | parse.TOLERANT)
             return parse.json_columns(frame, table, extra, parse.NATIVE_PLACE)
     frame = load("text", "value string", lines).withColumnRenamed("value", VALUE)
     return parse.text_columns(frame, table, extra, parse.NATIVE_PLACE)
 
 
+def _csv(
+    load: "_Load", table: "FileTable", extra: list[str], lines: dict[str, str], careful: bool
+) -> "DataFrame":
+    options = parse.csv_options(table) | lines
+    if not careful and parse.csv_trusted(table):
+        frame = load("csv", parse.plain_ddl(table), options | parse.STRICT)
+        return parse.trusted_columns(frame, table, extra)
+    frame = load("csv", parse.csv_ddl(table), options | parse.TOLERANT)
+    return parse.csv_columns(frame, table, extra, parse.NATIVE_PLACE)
+
+
 class _Load:
-    """Spark's reader for one set of files."""
+    """Spark's reader for one set of files.
+
+    `base` is the folder below which it finds the partition columns `names`.
+    """
 
     def __init__(
         self, spark: "SparkSession", files: Sequence[str], names: list[str], base: str | None
@@ -112,16 +126,15 @@ def _with_strings(schema: "StructType", names: Sequence[str]) -> "StructType":
 
 
 def _csv_by_header(
-    load: _Load, table: "FileTable", extra: list[str], lines: dict[str, str]
+    load: _Load, table: "FileTable", extra: list[str], lines: dict[str, str], careful: bool
 ) -> "DataFrame":
     """Read csv files whose first lines name their columns, in whatever order each has them."""
     headers = sorted((parse.header_names(path, table), path) for path in load.files)
     whole: DataFrame | None = None
     for header, group in groupby(headers, lambda pair: pair[0]):
         named = parse.reordered(table, header)
-        options = parse.csv_options(table) | lines | {"header": "true"}
-        frame = load.of([path for _, path in group])("csv", parse.csv_ddl(named), options)
-        rows = parse.csv_columns(frame, named, extra, parse.NATIVE_PLACE)
+        some = load.of([path for _, path in group])
+        rows = _csv(some, named, extra, lines | {"header": "true"}, careful)
         whole = rows if whole is None else whole.unionByName(rows, allowMissingColumns=True)
     assert whole is not None
     found = {n.lower() for n in whole.columns}

@@ -41,6 +41,8 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
     settle_ns = 1_000_000_000
     """How long a file must lie untouched before a streaming job reads it."""
 
+    _careful = False
+
     def tables(self) -> tuple[Table, ...] | None:
         """Return each table's columns, or None if only the files can tell."""
         known = [self._known(table) for table in self.options.tables]
@@ -67,6 +69,11 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
             for table, part in zip(self.options.tables, content, strict=True)
         )
 
+    def read_carefully(self) -> bool:
+        """Read what Spark alone cannot read whole from now on, or say what is wrong in it."""
+        again, self._careful = not self._careful, True
+        return again
+
     @property
     def _continuous(self) -> bool:
         mode = self.options.discovery_mode
@@ -78,7 +85,9 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
         assert isinstance(part, dict)
         files, names = part["files"], part["partitions"]
         assert isinstance(files, list) and isinstance(names, list)
-        frame = read_files(spark, table, [str(f) for f in files], [str(n) for n in names])
+        frame = read_files(
+            spark, table, [str(f) for f in files], [str(n) for n in names], self._careful
+        )
         return Rows.of(table.table(), frame)
 
     def _known(self, options: FileTable) -> Table | None:

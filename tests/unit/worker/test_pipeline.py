@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -65,6 +66,31 @@ def test_a_failed_slice_is_run_again_from_the_last_commit(spark: SparkSession) -
     assert Cellar.prepared == ["count(id)"], "save modes run once, not on a retry"
     assert said == ["The cellar door sticks. Retry 1 of 3 in 0 s, from checkpoint 1."]
     assert not Cellar.staged
+
+
+RAGGED = """source {{ LocalFile {{ path = "{path}", file_format_type = csv
+  schema {{ fields {{ id = int, name = string }} }} }} }}
+sink {{ Cellar {{}} }}"""
+
+
+def test_a_slice_that_spark_cannot_read_whole_is_read_again_with_care(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("1,one\n2\n3,three,more\n")
+    run, said = ended(RAGGED.format(path=tmp_path), spark)
+    assert run.outcome().status is Status.FINISHED
+    assert sorted(Cellar.visible) == [1, 2, 3]
+    assert sum(run.running.totals.written.values()) == 3, "the first try does not count"
+    assert said == [], "it is no failure, and costs no retry"
+    assert not Cellar.staged
+
+
+def test_a_wrong_value_is_named_by_the_careful_reading(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1,one\ntwo,two\n")
+    run, _ = ended(RAGGED.format(path=tmp_path), spark)
+    error = run.outcome().error
+    assert error and "column id = 'two' is not" in str(error)
+    assert not Cellar.staged and not Cellar.visible
 
 
 def test_a_commit_that_fails_is_tried_again(spark: SparkSession) -> None:
