@@ -82,6 +82,17 @@ class JobKeeper(Keeper[Job]):
         for pipeline in self.pipelines.values():
             pipeline.close()
 
+    def in_use(self) -> str:
+        """Say why another job cannot have this one's id."""
+        job = self.state
+        if self.terminal:
+            wait_s = self.desk.settings.tombstone_s
+            return (
+                f"Job id {job.id} is not free yet: the last job of that id is {job.status} and is"
+                f" cleaned up about {wait_s:.0f} s after its end. Wait, or use another id."
+            )
+        return f"Job id {job.id} is in use: that job is {job.status}. Use another id."
+
     async def look(self) -> None:
         """Decide anew from how the pipelines stand."""
         await self.handle(PipelinesSeen(self._pipelines()))

@@ -5,7 +5,7 @@ recovery.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Generic, TypeVar
 
 from holdfast.core.job import Job
@@ -84,22 +84,21 @@ class Keeper(Generic[S]):
                 task.cancel()
         self._doing.clear()
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run something of this keeper's beside its effects, such as its timer."""
         task = asyncio.ensure_future(self._until_fenced(work))
         self._beside.add(task)
         task.add_done_callback(self.desk.watch)
         task.add_done_callback(self._beside.discard)
-        task.add_done_callback(lambda _: work.close())  # one that was cancelled may not have begun
 
     async def _guarded(self, effect: object) -> None:
-        await self._until_fenced(self.perform(effect))
+        await self._until_fenced(lambda: self.perform(effect))
         # Done but still owed means that it must be done again; `resume` decides.
         if self._doing.get(effect) is asyncio.current_task():
             del self._doing[effect]
 
-    async def _until_fenced(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _until_fenced(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
-            await work
+            await work()
         except Fenced:
             self.desk.abandon()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.core.completion import SourceEnded
-from holdfast.core.job import CancelAsked, Job, SavepointWanted
+from holdfast.core.job import CancelAsked, Job, JobStatus, SavepointWanted
 from holdfast.core.pipeline import ACTIVE, Pipeline
 from holdfast.core.placement import Wanted, place
 from holdfast.core.task import (
@@ -105,7 +105,7 @@ class Leader:
             if known.state.token == job.token:
                 await self.desk.confirm(known.key, known.revision)
                 return
-            raise UserError(_in_use(known), code="job.exists")
+            raise UserError(known.in_use(), code="job.exists")
         since_s = self.desk.ports.clock.date()
         pipelines = tuple(replace(p, since_s=since_s) for p in pipelines)
         key = job_key(job.id)
@@ -123,8 +123,14 @@ class Leader:
         await self._want(job, CancelAsked())
 
     async def savepoint(self, job: str, request: str) -> None:
-        """Make the wish for a savepoint durable."""
+        """Make the wish for a savepoint durable.  Refused unless the job runs."""
         await self._want(job, SavepointWanted(request))
+        now = self.jobs[job].state
+        if now.status in (JobStatus.PENDING, JobStatus.CANCELING, JobStatus.FAILING):
+            raise UserError(
+                f"Job {job} is {now.status}; only a running job can be stopped with a savepoint.",
+                code="job.not_running",
+            )
 
     def health(self, job: str) -> list[Report]:
         """Return how each pipeline of a job gets on."""
@@ -334,7 +340,7 @@ class Leader:
         """Do what the records owe.  A terminal job only waits for its cleanup."""
         for pipeline in keeper.pipelines.values():
             if not keeper.terminal:
-                pipeline.spawn(pipeline.take_over())
+                pipeline.spawn(pipeline.take_over)
         keeper.resume()
         self._changed.set()
 
@@ -382,14 +388,3 @@ def _key(job: JobKeeper, wanted: Wanted) -> TaskKey:
 
 def _task(keeper: PipelineKeeper | None, task: str) -> Task | None:
     return next((t for t in keeper.state.tasks if t.id == task), None) if keeper else None
-
-
-def _in_use(keeper: JobKeeper) -> str:
-    job = keeper.state
-    if keeper.terminal:
-        wait = keeper.desk.settings.tombstone_s
-        return (
-            f"Job id {job.id} is not free yet: the last job of that id is {job.status} and is"
-            f" cleaned up about {wait:.0f} s after its end. Try again then, or use another id."
-        )
-    return f"Job id {job.id} is in use: that job is {job.status}. Use another id."

@@ -7,6 +7,7 @@ must change nothing that it should not.
 import asyncio
 import contextvars
 import random
+from functools import partial
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ def hear_twice(patch: pytest.MonkeyPatch, seed: int) -> None:
         # A leader takes a record over once, and looking again happens all the time.
         fresh = not ECHO.get() and not isinstance(event, TookOver | PipelinesSeen)
         if fresh and rng.random() < 0.5:
-            keeper.spawn(again(keeper, event, rng.random() * LATE_S))
+            keeper.spawn(partial(again, keeper, event, rng.random() * LATE_S))
 
     async def again(keeper: Keeper[Any], event: object, seconds: float) -> None:
         await asyncio.sleep(seconds)
