@@ -5,6 +5,7 @@ Only `commit`, called once a checkpoint is durable, makes them visible.  A worke
 between leaves files nobody sees.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,24 +17,49 @@ from holdfast.model.job import Guarantee, Role
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 
+_ATTEMPT = re.compile(r"(.+)-a(\d+)-s\d+")
+
 
 @dataclass(frozen=True, slots=True)
 class Staging:
     """Which try at which slice is being written.  No two tries share one.
 
     Anything a sink stages carries `name`, so that leftovers of a dead attempt can be told apart
-    and removed.
+    and removed (`Leftovers`).
     """
 
     job_id: str
     task: str
     attempt: int
     number: int
+    incarnation: str = ""
 
     @property
     def name(self) -> str:
         """A name for files and tables that is unique to this try."""
-        return f"{self.job_id}-{self.task}-a{self.attempt}-s{self.number}"
+        life = f"{self.job_id}.{self.incarnation}" if self.incarnation else self.job_id
+        return f"{life}-{self.task}-a{self.attempt}-s{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """Which staged things will never be committed: of one life of a job, and perhaps only those
+    that attempts of one task before `before` have made."""
+
+    job_id: str
+    incarnation: str
+    task: str | None = None
+    before: int | None = None
+
+    def include(self, name: str) -> bool:
+        """Say whether something staged under this name (`Staging.name`) is among them."""
+        life, _, rest = name.partition(f"{self.job_id}.{self.incarnation}-")
+        found = _ATTEMPT.fullmatch(rest)
+        if life or not found:
+            return False
+        if self.task is not None and found[1] != self.task:
+            return False
+        return self.before is None or int(found[2]) < self.before
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +93,11 @@ class Sink(Plugin[O]):
     """What this sink promises.  One that cannot stage says AT_LEAST_ONCE and writes in `write`."""
 
     def prepare(self, tables: Sequence[Table]) -> None:
-        """Do what happens once at the start of a job, never on restore: save modes, new tables."""
+        """Do what happens at the start of a job, never on restore: save modes, new tables.
+
+        Called for each task that starts from nothing, perhaps again for the next attempt as long
+        as nothing of this job was committed.
+        """
 
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Write rows out of sight and return what `commit` needs.
@@ -86,11 +116,18 @@ class Sink(Plugin[O]):
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove what was staged and will never be committed.  May be repeated."""
 
+    def sweep(self, leftovers: Leftovers) -> None:
+        """Remove whatever was staged under names that `leftovers` include and is not committed.
+
+        Called when a job is over, and when a task goes on after an attempt that died.  Runs
+        without Spark, perhaps on another machine than the one that staged.  May be repeated.
+        """
+
     def finish(self, rows: Mapping[str, int]) -> None:
         """Hear that the input has ended, just before the last commit.
 
         `rows` counts what was written for each table path, over the whole job.  Raise UserError
-        to fail the job; what is staged then never shows.
+        to fail the job; what is staged then never shows.  May be repeated; runs without Spark.
         """
 
     def options_for(self, table: Table) -> O:

@@ -39,12 +39,27 @@ class CheckpointDue:
 
 
 @dataclass(frozen=True, slots=True)
+class Totals:
+    """Rows read, rows and bytes written since the start of this life of the job."""
+
+    read: int = 0
+    written: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: "Totals") -> "Totals":
+        return Totals(
+            self.read + other.read, self.written + other.written, self.bytes + other.bytes
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointStored:
     """Every task has acknowledged and the blob is whole."""
 
     number: int
     blob: str
     at_s: float = 0.0
+    totals: Totals = Totals()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +106,7 @@ class Completed:
     blob: str
     previous: int
     at_s: float = 0.0
+    totals: Totals = Totals()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +153,9 @@ def step(old: Checkpoints, event: object) -> Checkpoints:
 
 def _completed(old: Checkpoints, pending: Pending, stored: CheckpointStored) -> Checkpoints:
     previous = old.latest.number if old.latest else 0
-    done = Completed(pending.number, pending.kind, stored.blob, previous, stored.at_s)
+    done = Completed(
+        pending.number, pending.kind, stored.blob, previous, stored.at_s, stored.totals
+    )
     return replace(
         old, pending=None, latest=done, kept=(*old.kept, done), failed_in_a_row=0, last_failure=""
     )

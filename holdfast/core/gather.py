@@ -6,7 +6,7 @@ the next checkpoint instead.
 
 from dataclasses import dataclass, replace
 
-from holdfast.core.checkpoint import Kind, Pending
+from holdfast.core.checkpoint import Kind, Pending, Totals
 from holdfast.core.task import Place, Task
 from holdfast.model.tree import Plain
 
@@ -21,11 +21,29 @@ class Staged:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """What a task has written to one table of one sink."""
+
+    sink: str
+    table: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """A task's counters: they go with its checkpoints, so that no restart counts a row twice."""
+
+    read: int = 0
+    written: tuple[Written, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Acked:
     """A task's answer to a barrier: where it reads next, and what it has staged.
 
     `ended` says for every source of the task whether it was at its end.  `watermark` is None
-    while the task is idle.
+    while the task is idle.  `counts` are the task's counters since the start of the job's life.
     """
 
     number: int
@@ -37,7 +55,7 @@ class Acked:
     ended: bool
     watermark: int | None = None
     idle: bool = False
-    rows: int = 0
+    counts: Counts = Counts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +91,16 @@ def take(old: Gathering, ack: Acked, tasks: tuple[Task, ...]) -> Gathering | str
         return f"task {ack.task} is not at the end of its input"
     waiting = tuple(t for t in old.waiting if t != ack.task)
     return replace(old, waiting=waiting, acks=(*old.acks, ack))
+
+
+def totals(acks: tuple[Acked, ...]) -> Totals:
+    """Return the sums over all tasks."""
+    written = [w for a in acks for w in a.counts.written]
+    return Totals(
+        sum(a.counts.read for a in acks),
+        sum(w.rows for w in written),
+        sum(w.bytes for w in written),
+    )
 
 
 def watermark(acks: tuple[Acked, ...]) -> int | None:

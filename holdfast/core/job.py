@@ -6,9 +6,10 @@ terminal status is the tombstone, and the duty to clean up is part of it: there 
 which one is durable without the other.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from holdfast.core.checkpoint import Totals
 from holdfast.core.machine import Machine
 from holdfast.core.pipeline import ACTIVE, FAILED, FAILING, FINISHED, OVER, Pipeline
 from holdfast.core.task import TaskStatus
@@ -36,9 +37,10 @@ TERMINAL = (S.FINISHED, S.FAILED, S.CANCELED, S.SAVEPOINT_DONE)
 
 @dataclass(frozen=True, slots=True)
 class PipelinesSeen:
-    """How the job's pipelines stand, as their records say."""
+    """How the job's pipelines stand, as their records say.  `at_s` is a date for people."""
 
     pipelines: tuple[Pipeline, ...]
+    at_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,9 @@ class Job:
     request: str = ""
     saved: tuple[tuple[int, str], ...] = ()
     reason: str = ""
+    since_s: float = 0.0  # the date of the submit
+    ended_s: float = 0.0  # the date of the end; both are for people to read
+    totals: Totals = field(default_factory=Totals)
     tags: tuple[tuple[str, str], ...] = ()
 
 
@@ -143,8 +148,10 @@ def step(old: Job, event: object) -> Job:
     match event:
         case _ if old.status in TERMINAL:
             pass
-        case PipelinesSeen(pipelines):
+        case PipelinesSeen(pipelines, at_s):
             new = _seen(old, pipelines)
+            if new.status in TERMINAL:
+                new = replace(new, ended_s=at_s, totals=_totals(pipelines))
         case CancelAsked() if old.status is not S.FAILING:
             new = replace(old, status=S.CANCELING)
         case SavepointWanted(request) if old.status is S.RUNNING:
@@ -205,6 +212,12 @@ def _saving(job: Job, pipelines: tuple[Pipeline, ...], over: bool) -> Job:
         if p.checkpoints.latest and (p.status is FINISHED or (p.savepoint and p.savepoint.number))
     ]
     return replace(job, saved=tuple(parts)) if len(parts) == len(pipelines) else job
+
+
+def _totals(pipelines: tuple[Pipeline, ...]) -> Totals:
+    """Return what the last complete checkpoints have counted."""
+    done = [p.checkpoints.latest.totals for p in pipelines if p.checkpoints.latest]
+    return sum(done, Totals())
 
 
 def _why(pipeline: Pipeline) -> str:

@@ -20,6 +20,7 @@ from holdfast.core.checkpoint import (
 from holdfast.core.commit import CheckpointCompleted, Commits, CommitStatus, Committed, Listened
 from holdfast.core.completion import Completion, CompletionStatus, SourceEnded, TasksChanged
 from holdfast.core.machine import Machine
+from holdfast.core.policy import Policy
 from holdfast.core.task import (
     Task,
     TaskFailed,
@@ -154,6 +155,8 @@ class Pipeline:
     retries: int = 0
     retained: int = 3
     failures: tuple[Failure, ...] = ()
+    sinks: tuple[str, ...] = ()
+    policy: Policy = field(default_factory=Policy)
     since_s: float = 0.0  # the date of the submit, for people to read
 
 
@@ -230,8 +233,9 @@ def _task_event(old: Pipeline, event: object) -> Pipeline:
         retries=old.retries + isinstance(event, TaskFailed),
     )
     new = _fail_pending(new, f"task {lost[0].id} was lost: {reason}")
+    fatal = isinstance(event, TaskFailed) and event.fatal
     # A job without retries must not be run again, whatever ended it.
-    if new.retries > new.retry_times or not new.retry_times:
+    if fatal or new.retries > new.retry_times or not new.retry_times:
         return _settled(replace(_no_more_tasks(new, "no retry is left"), status=FAILING))
     return new
 

@@ -50,12 +50,16 @@ class TaskStarted:
 
 @dataclass(frozen=True, slots=True)
 class TaskFailed:
-    """A worker says that an attempt failed, or the leader found it gone."""
+    """A worker says that an attempt failed, or the leader found it gone.
+
+    `fatal`: it would fail again however often it is tried.
+    """
 
     task: str
     attempt: int
     place: Place
     reason: str
+    fatal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +137,7 @@ def step(old: Task, event: object) -> Task:
             new = replace(old, status=PLACED, place=place)
         case TaskStarted(_, attempt, place) if old.runs_as(attempt, place):
             new = replace(old, status=RUNNING)
-        case TaskFailed(_, attempt, place, _) if old.runs_as(attempt, place):
+        case TaskFailed(_, attempt, place) if old.runs_as(attempt, place):
             new = _next_attempt(old)
         case WorkerLost(incarnation) if old.live and old.place:
             if old.place.incarnation == incarnation:

@@ -5,12 +5,13 @@ blob of another checkpoint, or a part of this one, is never taken for it.
 """
 
 import hashlib
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 import msgspec
 
 from holdfast.core.checkpoint import Completed
-from holdfast.core.gather import Gathering, Staged, watermark
+from holdfast.core.gather import Counts, Gathering, Staged, watermark
 from holdfast.core.pipeline import Pipeline
 from holdfast.master.ports import BlobBad
 from holdfast.model.tree import Plain
@@ -30,6 +31,7 @@ class Content:
     positions: dict[str, object]
     staged: tuple[dict[str, object], ...]
     watermark: int | None
+    counts: dict[str, Counts] = field(default_factory=dict)
 
     def for_task(self, sources: tuple[str, ...]) -> tuple[tuple[str, Plain], ...]:
         """Return the positions of some sources, as a task needs them."""
@@ -44,6 +46,17 @@ class Content:
         """
         everything = [Staged(**s) for s in self.staged]  # type: ignore[arg-type]
         return tuple(s for s in everything if s.created > previous)
+
+    def counted(self, task: str) -> Counts:
+        """Return a task's counters."""
+        return self.counts.get(task, Counts())
+
+    def rows(self, sink: str) -> dict[str, int]:
+        """Return how many rows went to each table of a sink, since the start of the job's life."""
+        found: Counter[str] = Counter()
+        for written in (w for c in self.counts.values() for w in c.written if w.sink == sink):
+            found[written.table] += written.rows
+        return dict(found)
 
 
 def blob_name(pipeline: Pipeline, number: int, term: int) -> str:
@@ -68,6 +81,7 @@ def write(pipeline: Pipeline, gathering: Gathering) -> bytes:
         positions={source: at for ack in gathering.acks for source, at in ack.positions},
         staged=tuple({"created": s.created, "sink": s.sink, "content": s.content} for s in staged),
         watermark=watermark(gathering.acks),
+        counts={ack.task: ack.counts for ack in gathering.acks},
     )
     body = msgspec.json.encode(content)
     return f"{len(body)} {hashlib.sha256(body).hexdigest()}\n".encode() + body

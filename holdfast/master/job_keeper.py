@@ -23,6 +23,7 @@ from holdfast.master import blob
 from holdfast.master.desk import Desk
 from holdfast.master.keeper import Keeper
 from holdfast.master.pipeline_keeper import PipelineKeeper
+from holdfast.master.ports import Life
 from holdfast.master.records import encode, history_key
 from holdfast.store.contract import Delete, Guard, Put
 
@@ -71,7 +72,7 @@ class JobKeeper(Keeper[Job]):
             for number in sorted(self.pipelines):
                 await still.enter_async_context(self.pipelines[number].turn)
             if isinstance(event, PipelinesSeen):
-                event = PipelinesSeen(self._pipelines())
+                event = PipelinesSeen(self._pipelines(), self.desk.ports.clock.date())
             await super().handle(event)
             if self.terminal:
                 for pipeline in self.pipelines.values():
@@ -120,6 +121,7 @@ class JobKeeper(Keeper[Job]):
         ports, job = self.desk.ports, self.state
         await ports.clock.sleep(self.desk.settings.tombstone_s)
         kept = {name for _, name in job.saved}
+        life = Life(job.id, job.incarnation, job.spec)
         # A task that still runs could stage something after the sweep.
         while self.held(job.id, job.incarnation):
             self.desk.check()
@@ -127,9 +129,7 @@ class JobKeeper(Keeper[Job]):
         while True:
             self.desk.check()
             try:
-                await ports.durable(
-                    "table.sweep", lambda: ports.tables.sweep(job.id, job.incarnation)
-                )
+                await ports.durable("table.sweep", lambda: ports.tables.sweep(life))
                 await self._drop_blobs(kept)
                 break
             except (Unavailable, OutcomeUnknown):

@@ -107,6 +107,7 @@ class Leader:
                 return
             raise UserError(known.in_use(), code="job.exists")
         since_s = self.desk.ports.clock.date()
+        job = replace(job, since_s=since_s)
         pipelines = tuple(replace(p, since_s=since_s) for p in pipelines)
         key = job_key(job.id)
         keys = [key, *(pipeline_key(p.job, p.number) for p in pipelines)]
@@ -212,7 +213,7 @@ class Leader:
                 await keeper.handle(TaskStarted(task.id, held.attempt, here))
             return
         if keeper and failure is not None:
-            await keeper.handle(TaskFailed(held.key.task, held.attempt, here, failure))
+            await keeper.handle(TaskFailed(held.key.task, held.attempt, here, failure, held.fatal))
         self.desk.check()
         job = self.jobs.get(held.key.job)
         # A later life of the same id cleans up nothing of this one.
@@ -375,7 +376,7 @@ def _wanted(job: JobKeeper) -> Iterator[Wanted]:
         if keeper.state.status is not ACTIVE:
             continue
         for task in keeper.state.tasks:
-            if task.status is TaskStatus.WAITING:
+            if task.status is TaskStatus.WAITING and keeper.rested(task.id):
                 yield Wanted(
                     job.state.id, job.order, keeper.state.number, task.id, task.attempt,
                     task.slots, job.state.tags, starting,

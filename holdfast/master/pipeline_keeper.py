@@ -8,6 +8,7 @@ from holdfast.core.checkpoint import (
     CheckpointDue,
     CheckpointFailed,
     CheckpointStored,
+    Completed,
     Kind,
     TookOver,
 )
@@ -22,14 +23,14 @@ from holdfast.core.duties import (
     Listen,
     StartCheckpoint,
 )
-from holdfast.core.gather import Acked, Gathering
+from holdfast.core.gather import Acked, Counts, Gathering
 from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import ACTIVE, BlobDropped, Pipeline, PipelineDoomed, step, wanted
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.master import blob, health
 from holdfast.master.desk import Desk
 from holdfast.master.keeper import Keeper
-from holdfast.master.ports import BlobBad, CommitOrder, by_sink, commit_user
+from holdfast.master.ports import BlobBad, CommitOrder, Life, by_sink, commit_user
 from holdfast.master.publish import publish
 from holdfast.wire.messages import Barrier, DeployTask, TaskKey
 
@@ -51,7 +52,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.changed = changed
         self.gathering: Gathering | None = None
         self.taken_over = False
-        self.wants_place: set[str] = set()
+        self.rests: dict[str, float] = {}
         self.completed_s = desk.ports.clock.now() - _age_s(state, desk.ports.clock.date())
 
     def decide(self, event: object) -> Pipeline:
@@ -66,6 +67,16 @@ class PipelineKeeper(Keeper[Pipeline]):
     def saved(self) -> None:
         self.changed()
 
+    @property
+    def life(self) -> Life:
+        """Whose pipeline this is."""
+        return Life(self.state.job, self.state.incarnation, self.job().spec)
+
+    @property
+    def interval_s(self) -> float:
+        """How often a checkpoint is due."""
+        return self.state.policy.interval_s or self.desk.settings.interval_s
+
     def task_key(self, task: str) -> TaskKey:
         """Return a task's name in messages."""
         return TaskKey(self.state.job, self.state.incarnation, self.state.number, task)
@@ -73,7 +84,7 @@ class PipelineKeeper(Keeper[Pipeline]):
     async def perform(self, effect: Any) -> None:
         match effect:
             case FindPlace(task):
-                self.wants_place.add(task)
+                await self._rest(task)
                 self.changed()
             case Deploy():
                 await self._deploy(effect)
@@ -88,11 +99,23 @@ class PipelineKeeper(Keeper[Pipeline]):
             case DropBlob(number, name):
                 await self._drop(number, name)
 
+    def rested(self, task: str) -> bool:
+        """Say whether a task that failed has waited as long as its job file asks for."""
+        return self.desk.ports.clock.now() >= self.rests.get(task, 0.0)
+
+    async def _rest(self, task: str) -> None:
+        """Wait before the next try.  A new leader waits anew: rather longer than shorter."""
+        clock, pause_s = self.desk.ports.clock, self.state.policy.retry_interval_s
+        last = self.state.failures[-1] if self.state.failures else None
+        if pause_s and last and last.task == task:
+            self.rests[task] = clock.now() + pause_s
+            await clock.sleep(pause_s)
+
     def health(self, waits: dict[str, str]) -> health.Report:
         """Judge how this pipeline gets on."""
         age_s = self.desk.ports.clock.now() - self.completed_s
         missing = ", ".join(self.gathering.waiting) if self.gathering else ""
-        return health.report(self.state, age_s, self.desk.settings.interval_s, waits, missing)
+        return health.report(self.state, age_s, self.interval_s, waits, missing)
 
     async def take_over(self) -> None:
         """Begin to keep the record: nothing of it is ours to do before it says that we lead.
@@ -106,9 +129,10 @@ class PipelineKeeper(Keeper[Pipeline]):
 
     async def tick(self) -> None:
         """Start a periodic checkpoint every interval, for as long as the pipeline is active."""
-        clock, settings = self.desk.ports.clock, self.desk.settings
+        if not self.state.policy.periodic:
+            return
         while not self.closed and self.state.status is ACTIVE:
-            await clock.sleep(settings.interval_s)
+            await self.desk.ports.clock.sleep(self.interval_s)
             if wanted(self.state, Kind.PERIODIC):
                 await self.handle(CheckpointDue(Kind.PERIODIC, self.desk.term))
 
@@ -138,7 +162,7 @@ class PipelineKeeper(Keeper[Pipeline]):
 
     async def _deploy(self, order: Deploy) -> None:
         """Send the order until the task reports that it runs."""
-        positions = None
+        positions, counts = None, Counts()
         if order.restore:
             try:
                 content = blob.read(await self._blob(order.restore))
@@ -147,9 +171,11 @@ class PipelineKeeper(Keeper[Pipeline]):
                 return
             task = next(t for t in self.state.tasks if t.id == order.task)
             positions = content.for_task(task.sources)
+            counts = content.counted(order.task)
+        latest = self.state.checkpoints.latest
         message = DeployTask(
             self.desk.term, self.task_key(order.task), order.attempt, self.job().spec, positions,
-            self.state.commits.through,
+            self.state.commits.through, latest.number if latest else 0, counts,
         )  # fmt: skip
         while True:
             self.desk.check()
@@ -162,11 +188,12 @@ class PipelineKeeper(Keeper[Pipeline]):
         pending = self.state.checkpoints.pending
         assert pending
         self.gathering = gather.begin(pending, self.state.tasks)
-        deadline_s = clock.now() + settings.timeout_s
+        timeout_s = self.state.policy.timeout_s or settings.timeout_s
+        deadline_s = clock.now() + timeout_s
         while not self.gathering.complete:
             if clock.now() >= deadline_s:
                 missing = ", ".join(self.gathering.waiting)
-                reason = f"no answer from {missing} within {settings.timeout_s} s"
+                reason = f"no answer from {missing} within {timeout_s:g} s"
                 await self.handle(CheckpointFailed(order.number, reason))
                 return
             self._send_barriers(order)
@@ -180,7 +207,8 @@ class PipelineKeeper(Keeper[Pipeline]):
             await self.handle(CheckpointFailed(order.number, f"its blob was not stored: {error}"))
             return
         self.desk.check()
-        await self.handle(CheckpointStored(order.number, name, clock.date()))
+        totals = gather.totals(self.gathering.acks)
+        await self.handle(CheckpointStored(order.number, name, clock.date(), totals))
         self.completed_s = clock.now()
 
     def _send_barriers(self, order: Gather) -> None:
@@ -202,16 +230,34 @@ class PipelineKeeper(Keeper[Pipeline]):
         except BlobBad as error:
             await self.handle(PipelineDoomed(f"Checkpoint {completed.number} is lost. {error}"))
             return
+        try:
+            if completed.kind is Kind.FINAL:
+                await self._finish(content)
+            await self._publish(completed, content)
+        except UserError as error:
+            await self.handle(PipelineDoomed(f"Commit {completed.number} failed. {error}"))
+            return
+        await self.handle(Committed(completed.number, content.watermark))
+
+    async def _finish(self, content: blob.Content) -> None:
+        """Ask the sinks whether the last commit may be made, before any of it shows."""
+        ports = self.desk.ports
+        rows = {sink: content.rows(sink) for sink in self.state.sinks}
+        while rows:
+            self.desk.check()
+            try:
+                await ports.tables.finish(self.life, rows)
+                return
+            except (Unavailable, OutcomeUnknown):
+                await ports.clock.sleep(self.desk.settings.retry_s)
+
+    async def _publish(self, completed: Completed, content: blob.Content) -> None:
         for sink, staged in by_sink(content.to_commit(completed.previous)).items():
             user = commit_user(self.state.job, self.state.incarnation, self.state.number, sink)
             mark = later(self.state.commits.watermark, content.watermark)
-            order = CommitOrder(user, completed.number, sink, staged, mark)
-            try:
-                await publish(self.desk, order)
-            except UserError as error:
-                await self.handle(PipelineDoomed(f"Commit {completed.number} failed. {error}"))
-                return
-        await self.handle(Committed(completed.number, content.watermark))
+            await publish(
+                self.desk, CommitOrder(self.life, user, completed.number, sink, staged, mark)
+            )
 
     async def _listen(self, number: int, state: str) -> None:
         ports = self.desk.ports

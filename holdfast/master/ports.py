@@ -1,6 +1,6 @@
 """All that a master touches of the world, so that a simulation can stand in for it."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -45,9 +45,19 @@ class Blobs(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Life:
+    """One life of a job: its id, its incarnation, and what its job file says."""
+
+    job: str
+    incarnation: str
+    spec: str
+
+
+@dataclass(frozen=True, slots=True)
 class CommitOrder:
     """What a sink is to make visible: who commits, under which number, and what."""
 
+    life: Life
     user: str
     number: int
     sink: str
@@ -66,8 +76,8 @@ class TableState:
 class Tables(Protocol):
     """The sinks' side that only the leader uses."""
 
-    async def read(self, sink: str, user: str) -> TableState:
-        """Return the table's present version and what this user has committed."""
+    async def read(self, order: CommitOrder) -> TableState:
+        """Return the table's present version and what the order's user has committed."""
 
     async def publish(self, version: int, order: CommitOrder) -> bool:
         """Make an order visible if the table still has that version; say whether it did.
@@ -78,8 +88,15 @@ class Tables(Protocol):
     async def listen(self, user: str, number: int, state: str) -> str:
         """Run the listeners of a commit; return what they must remember."""
 
-    async def sweep(self, job: str, incarnation: str) -> None:
-        """Remove whatever an incarnation has staged and never committed."""
+    async def finish(self, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:
+        """Tell sinks that the input has ended, just before the last commit.  Repeatable.
+
+        `rows` counts what was written over the whole life: sink -> table -> rows.  Raises
+        `UserError` if one of them will not have it so; then nothing of the last commit shows.
+        """
+
+    async def sweep(self, life: Life) -> None:
+        """Remove whatever a life of a job has staged and never committed."""
 
 
 class Workers(Protocol):

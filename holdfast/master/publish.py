@@ -18,7 +18,7 @@ async def publish(desk: Desk, order: CommitOrder) -> None:
     while True:
         desk.check()
         try:
-            table = await ports.tables.read(order.sink, order.user)
+            table = await ports.tables.read(order)
             if table.committed >= order.number:
                 return
             desk.check()

@@ -5,10 +5,10 @@ drops answers to former terms.  Every message may be lost, repeated, late or out
 safe to repeat, and what matters is said again until it is confirmed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.core.checkpoint import Kind
-from holdfast.core.gather import Acked
+from holdfast.core.gather import Acked, Counts
 from holdfast.model.tree import Plain
 
 
@@ -27,12 +27,17 @@ class Held:
     """One attempt on a worker: it runs, or it failed and the leader has not yet heard.
 
     `progress` grows whenever the task gets on, rows or not; None from a worker that cannot say.
+    `fatal`: the failure is one that trying again does not mend.  `read` and `written` are rows so
+    far, for people to see.
     """
 
     key: TaskKey
     attempt: int
     failure: str | None = None
     progress: int | None = None
+    fatal: bool = False
+    read: int = 0
+    written: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,11 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class DeployTask:
-    """Run this attempt, unless it runs already.  Positions are None for a fresh start."""
+    """Run this attempt, unless it runs already.
+
+    Positions are None for a fresh start, else those of checkpoint `restored` (0: of a savepoint of
+    an earlier life), and `counts` the counters that go with them.
+    """
 
     term: int
     key: TaskKey
@@ -61,6 +70,8 @@ class DeployTask:
     spec: str
     positions: tuple[tuple[str, Plain], ...] | None
     through: int
+    restored: int = 0
+    counts: Counts = field(default_factory=Counts)
 
 
 @dataclass(frozen=True, slots=True)

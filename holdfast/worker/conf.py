@@ -32,7 +32,7 @@ SPARK_CONF = {
     # Below 48 MB Spark would turn Arrow into rows in the driver, five times slower.
     "spark.sql.execution.arrow.localRelationThreshold": "1b",
     # Progress is read from task metrics, which travel with the heartbeat.
-    "spark.executor.heartbeatInterval": "1s",
+    "spark.executor.heartbeatInterval": "5s",
     # Lake formats and other readers want plain microseconds, not INT96.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # One task's slices take turns with another's.

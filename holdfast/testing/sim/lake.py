@@ -1,12 +1,12 @@
 """Simulated blobs and tables: slow, sometimes silent about what they did, and with other users."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
-from holdfast.master.ports import BlobBad, CommitOrder, TableState
+from holdfast.master.ports import BlobBad, CommitOrder, Life, TableState
 
 if TYPE_CHECKING:
     from holdfast.testing.sim.world import World
@@ -126,8 +126,9 @@ class SimTables:
         self.files[name] = rows
         self.world.note("stage", file=name, rows=rows)
 
-    async def read(self, sink: str, user: str) -> TableState:
+    async def read(self, order: CommitOrder) -> TableState:
         """Return a table's version and what a user has committed."""
+        sink, user = order.sink, order.user
         await asyncio.sleep(0.01 + self.world.loop.random.random() * 0.05)
         table = self.table(sink)
         state = TableState(table.version, table.last.get(user, 0))
@@ -200,8 +201,12 @@ class SimTables:
         self.world.note("listen", user=user, number=number)
         return str(max(int(state or 0), number))
 
-    async def sweep(self, job: str, incarnation: str) -> None:
+    async def finish(self, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:
+        """Have no objection."""
+
+    async def sweep(self, life: Life) -> None:
         """Remove files of an incarnation that no snapshot holds."""
+        job, incarnation = life.job, life.incarnation
         await asyncio.sleep(0.01 + self.world.loop.random.random() * 0.05)
         held = {f for t in self.tables.values() for s in t.snapshots for f in s.files}
         mine = f"{job}/{incarnation}/"

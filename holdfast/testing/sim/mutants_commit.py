@@ -84,7 +84,7 @@ def commit_without_filter() -> Iterator[None]:
         while True:
             desk.check()
             try:
-                table = await desk.ports.tables.read(order.sink, order.user)
+                table = await desk.ports.tables.read(order)
                 attempt = partial(desk.ports.tables.publish, table.version, order)
                 if await desk.ports.durable("table.commit", attempt):
                     return
@@ -99,14 +99,14 @@ def commit_without_filter() -> Iterator[None]:
         scene(_commit_wakes_in_between))  # fmt: skip
 def filter_outside_the_loop() -> Iterator[None]:
     async def publish(desk: Desk, order: CommitOrder) -> None:
-        table = await desk.ports.tables.read(order.sink, order.user)
+        table = await desk.ports.tables.read(order)
         while table.committed < order.number:
             desk.check()
             try:
                 attempt = partial(desk.ports.tables.publish, table.version, order)
                 if await desk.ports.durable("table.commit", attempt):
                     return
-                now = await desk.ports.tables.read(order.sink, order.user)
+                now = await desk.ports.tables.read(order)
                 table = replace(table, version=now.version)
             except (Unavailable, OutcomeUnknown):
                 await desk.ports.clock.sleep(desk.settings.retry_s)
@@ -181,7 +181,8 @@ def listeners_skipped_for_commits_found() -> Iterator[None]:
         state, number = self.state, effect.completed.number
         for sink in {str(s["sink"]) for s in content.staged}:
             user = commit_user(state.job, state.incarnation, state.number, sink)
-            table = await self.desk.ports.tables.read(sink, user)
+            order = CommitOrder(self.life, user, number, sink, (), None)
+            table = await self.desk.ports.tables.read(order)
             if table.committed >= number:
                 await self.handle(Committed(number, content.watermark))
                 await self.handle(Listened(number, state.commits.listeners))

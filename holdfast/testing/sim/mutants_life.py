@@ -17,7 +17,7 @@ from holdfast.master import keeper, leader, pipeline_keeper
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
 from holdfast.master.pipeline_keeper import PipelineKeeper
-from holdfast.master.ports import Settings
+from holdfast.master.ports import Life, Settings
 from holdfast.master.records import encode
 from holdfast.testing.sim.faults import Faults
 from holdfast.testing.sim.lake import SimTables
@@ -186,9 +186,9 @@ def cleanup_in_a_local_timer() -> Iterator[None]:
 def cleanup_of_any_life() -> Iterator[None]:
     sweep = SimTables.sweep
 
-    async def sweep_all(self: SimTables, job: str, incarnation: str) -> None:
-        for life in ("i2", "i1"):  # a request that is out happens, whatever becomes of its sender
-            self.world.loop.spawn(None, sweep(self, job, life))
+    async def sweep_all(self: SimTables, life: Life) -> None:
+        for one in ("i2", "i1"):  # a request that is out happens, whatever becomes of its sender
+            self.world.loop.spawn(None, sweep(self, replace(life, incarnation=one)))
 
     with swapped(SimTables, "sweep", sweep_all):
         yield

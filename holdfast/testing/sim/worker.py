@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core.gather import Acked, Staged
+from holdfast.core.gather import Acked, Counts, Staged
 from holdfast.core.task import Place
+from holdfast.master.ports import Life
 from holdfast.testing.oracle.describe import describe_ack, describe_task
 from holdfast.testing.sim.kernel import Process
 from holdfast.wire.messages import (
@@ -97,7 +98,7 @@ class SimWorker:
             case StopTask(_, key, attempt, gone):
                 self._stop(key, attempt)
                 if gone:
-                    await self.world.tables.sweep(key.job, key.incarnation)
+                    await self.world.tables.sweep(Life(key.job, key.incarnation, ""))
             case Barrier():
                 self._barrier(message)
             case EndConfirmed(_, key, attempt, source):
@@ -216,7 +217,7 @@ class SimWorker:
             ended=running.ended,
             watermark=mark[0],
             idle=mark[1],
-            rows=sum(running.positions.values()),
+            counts=Counts(sum(running.positions.values())),
         )
 
     def fail(self, task: str, reason: str, job: str = "") -> None:

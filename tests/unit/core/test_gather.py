@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from holdfast.core.checkpoint import Kind, Pending
 from holdfast.core.commit import later
-from holdfast.core.gather import Acked, Gathering, begin, take, watermark
+from holdfast.core.gather import Acked, Counts, Gathering, begin, take, watermark
 from holdfast.core.task import Place, Task, TaskStatus
 
 W1, W2 = Place("w1", "w1-1"), Place("w2", "w2-1")
@@ -41,7 +41,7 @@ def test_a_checkpoint_is_complete_when_every_task_has_answered() -> None:
 
 
 def test_an_answer_counts_once() -> None:
-    assert after(ONE, replace(ONE, rows=7)) == after(ONE)
+    assert after(ONE, replace(ONE, counts=Counts(7))) == after(ONE)
 
 
 def test_answers_that_are_not_of_the_present_attempt_do_not_count() -> None:

@@ -1,0 +1,16 @@
+"""What a job file asks for about checkpoints and retries."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How a pipeline is to be kept.  None: as its master is set.
+
+    Without `periodic`, the only checkpoints are savepoints and the one at the end.
+    """
+
+    interval_s: float | None = None
+    timeout_s: float | None = None
+    periodic: bool = True
+    retry_interval_s: float = 0.0

@@ -1,0 +1,78 @@
+"""Make the records of a new job: what its planned form asks for, in the control plane's words."""
+
+from collections.abc import Mapping
+
+from holdfast.core.completion import Completion
+from holdfast.core.job import Job
+from holdfast.core.pipeline import Pipeline
+from holdfast.core.policy import Policy
+from holdfast.core.task import Task
+from holdfast.model import job as model
+from holdfast.model.job import Role
+
+
+def new_records(
+    job_id: str,
+    incarnation: str,
+    token: str,
+    spec: str,
+    planned: model.Job,
+    restore: Mapping[int, str] | None = None,
+) -> tuple[Job, tuple[Pipeline, ...]]:
+    """Return the records that a submit writes.
+
+    `restore` names the blob of a savepoint for each pipeline.  A stage's id is the name of the
+    source or sink in the records.
+    """
+    pipelines = tuple(
+        _pipeline(job_id, incarnation, part, planned, (restore or {}).get(part.id))
+        for part in planned.pipelines
+    )
+    job = Job(
+        job_id, incarnation, token, planned.name, spec, len(pipelines), tags=planned.tag_filter
+    )
+    return job, pipelines
+
+
+def slots_needed(planned: model.Job) -> int:
+    """Return how many slots a job takes: a task takes one for each of its parallel readers."""
+    return sum(_slots(planned, task) for part in planned.pipelines for task in part.tasks)
+
+
+def _pipeline(
+    job_id: str, incarnation: str, part: model.Pipeline, planned: model.Job, restore: str | None
+) -> Pipeline:
+    tasks = tuple(
+        Task(task.id, _of(planned, task.stages, Role.SOURCE), _slots(planned, task))
+        for task in part.tasks
+    )
+    return Pipeline(
+        job=job_id,
+        incarnation=incarnation,
+        number=part.id,
+        tasks=tasks,
+        completion=Completion(tuple(s for t in tasks for s in t.sources)),
+        restore=restore,
+        retry_times=planned.retry_times,
+        sinks=_of(planned, part.stages, Role.SINK),
+        policy=_policy(planned),
+    )
+
+
+def _policy(planned: model.Job) -> Policy:
+    interval_ms, timeout_ms = planned.checkpoint_interval_ms, planned.checkpoint_timeout_ms
+    return Policy(
+        interval_s=None if interval_ms is None else interval_ms / 1000,
+        timeout_s=None if timeout_ms is None else timeout_ms / 1000,
+        periodic=interval_ms is not None,
+        retry_interval_s=float(planned.retry_interval_s),
+    )
+
+
+def _of(planned: model.Job, stages: tuple[str, ...], role: Role) -> tuple[str, ...]:
+    return tuple(s for s in stages if planned.stage(s).role is role)
+
+
+def _slots(planned: model.Job, task: model.Task) -> int:
+    sources = (planned.stage(s) for s in task.stages)
+    return max((s.parallelism for s in sources if s.role is Role.SOURCE), default=1)
