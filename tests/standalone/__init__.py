@@ -1,0 +1,1 @@
+"""Holdfast on a Spark cluster that is not in its own process."""
