@@ -48,8 +48,8 @@ def report(
 
 
 def _due(pipeline: Pipeline) -> bool:
-    """No more checkpoints are due once the last one is taken."""
-    return pipeline.status is ACTIVE and pipeline.final is None
+    """None are due once the last one is taken, nor in a job that takes none before its end."""
+    return pipeline.status is ACTIVE and pipeline.final is None and pipeline.policy.periodic
 
 
 def _health(intervals: float) -> Health:
