@@ -64,10 +64,27 @@ class CheckpointStored:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFailed:
-    """A checkpoint will not complete: a timeout, a refusal, a lost task."""
+    """A checkpoint will not complete: a timeout, a refusal, a lost task.
+
+    `silent` are the attempts (task, number) that were asked and did not answer in time; None where
+    nobody can say who would have.
+    """
 
     number: int
     reason: str
+    silent: tuple[tuple[str, int], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointLost:
+    """A complete checkpoint turns out to be missing or damaged.
+
+    `untouched`: whoever says so knows that no leader has begun to commit it.
+    """
+
+    number: int
+    reason: str
+    untouched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +102,7 @@ CHECKPOINT = Machine(
         (IDLE, CheckpointStored, IDLE),  # of a checkpoint that was aborted meanwhile
         (IDLE, CheckpointFailed, IDLE),  # late
         (IDLE, TookOver, IDLE),
+        (IDLE, CheckpointLost, IDLE),  # the one before it is the latest again
         (PENDING, CheckpointStored, IDLE),
         (PENDING, CheckpointStored, PENDING),  # of a former number
         (PENDING, CheckpointFailed, IDLE),
@@ -119,8 +137,21 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
+class Silent:
+    """An attempt that has not answered the last checkpoints, and how many."""
+
+    task: str
+    attempt: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """The checkpoints of a pipeline.  `kept` are complete ones whose blobs still exist."""
+    """The checkpoints of a pipeline.  `kept` are complete ones whose blobs still exist.
+
+    `lost` are the numbers of those that were complete, turned out to be damaged before anything
+    of them was committed, and are never used.
+    """
 
     next: int = 1
     pending: Pending | None = None
@@ -128,11 +159,18 @@ class Checkpoints:
     kept: tuple[Completed, ...] = ()
     failed_in_a_row: int = 0
     last_failure: str = ""
+    silent: tuple[Silent, ...] = ()
+    lost: tuple[int, ...] = ()
 
     @property
     def status(self) -> CheckpointStatus:
         """Whether one is on its way."""
         return PENDING if self.pending else IDLE
+
+    def before(self, number: int) -> Completed | None:
+        """Return the complete checkpoint before this one, if its blob still exists."""
+        this = next((c for c in self.kept if c.number == number), None)
+        return next((c for c in self.kept if this and c.number == this.previous), None)
 
 
 def step(old: Checkpoints, event: object) -> Checkpoints:
@@ -143,8 +181,12 @@ def step(old: Checkpoints, event: object) -> Checkpoints:
             new = replace(old, next=old.next + 1, pending=Pending(old.next, kind, term))
         case CheckpointStored(number) if old.pending and old.pending.number == number:
             new = _completed(old, old.pending, event)
-        case CheckpointFailed(number, reason) if old.pending and old.pending.number == number:
-            new = _failed(old, reason)
+        case CheckpointFailed(number, reason, silent) if (
+            old.pending and old.pending.number == number
+        ):
+            new = _failed(old, reason, silent)
+        case CheckpointLost(number):
+            new = _without(old, number)
         case TookOver(term) if old.pending and old.pending.term != term:
             new = _failed(old, "the leader that gathered for it is gone")
     CHECKPOINT.check(old.status, event, new.status)
@@ -157,9 +199,38 @@ def _completed(old: Checkpoints, pending: Pending, stored: CheckpointStored) -> 
         pending.number, pending.kind, stored.blob, previous, stored.at_s, stored.totals
     )
     return replace(
-        old, pending=None, latest=done, kept=(*old.kept, done), failed_in_a_row=0, last_failure=""
+        old,
+        pending=None,
+        latest=done,
+        kept=(*old.kept, done),
+        failed_in_a_row=0,
+        last_failure="",
+        silent=(),
     )
 
 
-def _failed(old: Checkpoints, reason: str) -> Checkpoints:
-    return replace(old, pending=None, failed_in_a_row=old.failed_in_a_row + 1, last_failure=reason)
+def _failed(
+    old: Checkpoints, reason: str, silent: tuple[tuple[str, int], ...] | None = None
+) -> Checkpoints:
+    times = {(s.task, s.attempt): s.times for s in old.silent}
+    again = old.silent
+    if silent is not None:
+        again = tuple(Silent(*who, times.get(who, 0) + 1) for who in silent)
+    return replace(
+        old,
+        pending=None,
+        failed_in_a_row=old.failed_in_a_row + 1,
+        last_failure=reason,
+        silent=again,
+    )
+
+
+def _without(old: Checkpoints, number: int) -> Checkpoints:
+    """Forget a checkpoint and all that build on it; the one before it is the latest again."""
+    lost = tuple(c.number for c in old.kept if c.number >= number)
+    return replace(
+        old,
+        latest=old.before(number),
+        kept=tuple(c for c in old.kept if c.number < number),
+        lost=(*old.lost, *lost),
+    )

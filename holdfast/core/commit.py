@@ -8,7 +8,7 @@ also when the commit is found already done.
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from holdfast.core.checkpoint import Completed
+from holdfast.core.checkpoint import CheckpointLost, Completed
 from holdfast.core.machine import Machine
 
 
@@ -57,11 +57,14 @@ COMMIT = Machine(
         (COMMITTING, Committed, LISTENING),
         (COMMITTING, Committed, COMMITTING),  # of an earlier number
         (COMMITTING, Listened, COMMITTING),
+        (COMMITTING, CheckpointLost, COMMITTING),  # a later one, whose turn had not come
+        (COMMITTING, CheckpointLost, SETTLED),
         (LISTENING, CheckpointCompleted, LISTENING),
         (LISTENING, Committed, LISTENING),
         (LISTENING, Listened, SETTLED),
         (LISTENING, Listened, COMMITTING),  # the next one waits
         (LISTENING, Listened, LISTENING),  # of an earlier number
+        (LISTENING, CheckpointLost, LISTENING),
     ],
 )
 
@@ -101,8 +104,21 @@ def step(old: Commits, event: object) -> Commits:
             )
         case Listened(number, state) if old.status is LISTENING and old.through == number:
             new = replace(old, listened=number, listeners=state)
+        case CheckpointLost(number):
+            # Those after it may lack what only this one held.
+            new = replace(old, waiting=tuple(c for c in old.waiting if c.number < number))
     COMMIT.check(old.status, event, new.status)
     return new
+
+
+def may_have_begun(commits: Commits, number: int) -> bool:
+    """Say whether some leader may have begun to make a checkpoint visible, as the record has it.
+
+    None begins one before all earlier ones, with their listeners, are on record as done.
+    """
+    if number <= commits.through or commits.status is not COMMITTING:
+        return number <= commits.through
+    return commits.waiting[0].number == number
 
 
 def later(one: int | None, other: int | None) -> int | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from holdfast.core.checkpoint import Completed, Kind
 from holdfast.core.commit import CommitStatus
 from holdfast.core.pipeline import ACTIVE, FAILED, Pipeline, wanted
-from holdfast.core.task import Place, TaskStatus
+from holdfast.core.task import Place, Task, TaskStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,16 @@ class Deploy:
     attempt: int
     place: Place
     restore: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Start an attempt anew that runs but answers no checkpoint."""
+
+    task: str
+    attempt: int
+    place: Place
+    times: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,7 @@ class DropBlob:
     blob: str
 
 
-Effect = FindPlace | Deploy | StartCheckpoint | Gather | Commit | Listen | DropBlob
+Effect = FindPlace | Deploy | GiveUp | StartCheckpoint | Gather | Commit | Listen | DropBlob
 
 
 def owed(pipeline: Pipeline) -> tuple[Effect, ...]:
@@ -112,7 +122,19 @@ def _tasks(pipeline: Pipeline) -> list[Effect]:
         elif task.status is TaskStatus.PLACED:
             assert task.place
             effects.append(Deploy(task.id, task.attempt, task.place, restore_from(pipeline)))
+        elif task.status is TaskStatus.RUNNING:
+            assert task.place
+            times = _unanswered(pipeline, task)
+            if 0 < pipeline.policy.tolerable_failures <= times:
+                effects.append(GiveUp(task.id, task.attempt, task.place, times))
     return effects
+
+
+def _unanswered(pipeline: Pipeline, task: Task) -> int:
+    """Return how many checkpoints in a row a task's attempt has not answered."""
+    silent = pipeline.checkpoints.silent
+    found = [s.times for s in silent if (s.task, s.attempt) == (task.id, task.attempt)]
+    return max(found, default=0)
 
 
 def _checkpoints(pipeline: Pipeline) -> list[Effect]:

@@ -12,6 +12,7 @@ from holdfast.core import checkpoint, commit, completion, task
 from holdfast.core.checkpoint import (
     CheckpointDue,
     CheckpointFailed,
+    CheckpointLost,
     Checkpoints,
     CheckpointStored,
     Kind,
@@ -26,6 +27,7 @@ from holdfast.core.task import (
     TaskFailed,
     TaskOver,
     TaskPlaced,
+    TaskRolledBack,
     TaskStarted,
     TaskStatus,
     WorkerLost,
@@ -68,7 +70,7 @@ class SavepointDropped:
 
 @dataclass(frozen=True, slots=True)
 class PipelineDoomed:
-    """Something happened that no retry mends, such as a checkpoint that cannot be read."""
+    """Something happened that no retry mends, such as a table that refuses a commit."""
 
     reason: str
 
@@ -92,16 +94,20 @@ PIPELINE = Machine(
         (ACTIVE, WorkerLost, FAILING),  # a job without retries, and a commit is still owed
         (ACTIVE, WorkerLost, FAILED),
         (ACTIVE, PipelineDoomed, FAILED),
+        (ACTIVE, CheckpointLost, ACTIVE),  # back to the one before it
+        (ACTIVE, CheckpointLost, FAILED),  # going back would lose rows or show them twice
         (ACTIVE, Listened, ACTIVE),
         (ACTIVE, Listened, FINISHED),  # that was the final checkpoint
         (STOPPING, StopAsked, STOPPING),
         (STOPPING, TaskFailed, STOPPING),
         (STOPPING, PipelineDoomed, FAILED),
+        (STOPPING, CheckpointLost, FAILED),
         (STOPPING, Listened, STOPPING),
         (STOPPING, Listened, STOPPED),
         (FAILING, StopAsked, FAILING),
         (FAILING, TaskFailed, FAILING),
         (FAILING, PipelineDoomed, FAILED),
+        (FAILING, CheckpointLost, FAILED),
         (FAILING, Listened, FAILING),
         (FAILING, Listened, FAILED),
         (STOPPED, StopAsked, STOPPED),
@@ -180,8 +186,9 @@ def step(old: Pipeline, event: object) -> Pipeline:
         case StopAsked() if old.status is ACTIVE:
             new = _settled(replace(_no_more_tasks(old, "the job stops"), status=STOPPING))
         case PipelineDoomed(reason) if old.status not in OVER:
-            failed = (*old.failures, Failure("", 0, reason))[-FAILURES_KEPT:]
-            new = replace(_no_more_tasks(old, reason), status=FAILED, failures=failed)
+            new = _doomed(old, reason)
+        case CheckpointLost(number) if old.status not in OVER and _needs(old, number):
+            new = _lost(old, event)
         case SavepointAsked(request) if old.status is ACTIVE and not old.savepoint:
             new = replace(old, savepoint=Savepoint(request))
         case SavepointDropped():
@@ -195,7 +202,8 @@ def step(old: Pipeline, event: object) -> Pipeline:
         case _:
             new = old
     moved = new.status is not old.status
-    if moved or isinstance(event, StopAsked | TaskFailed | PipelineDoomed | Listened):
+    told = isinstance(event, StopAsked | TaskFailed | PipelineDoomed | Listened)
+    if moved or told or (isinstance(event, CheckpointLost) and new != old):
         PIPELINE.check(old.status, event, new.status)
     return new
 
@@ -256,6 +264,61 @@ def _checkpoint_event(old: Pipeline, event: object) -> Pipeline:
         failures = new.savepoint.failures + 1
         new = replace(new, savepoint=replace(new.savepoint, failures=failures))
     return new
+
+
+def _needs(pipeline: Pipeline, number: int) -> bool:
+    """Say whether a checkpoint is still to be committed, or tasks would start from it."""
+    checkpoints = pipeline.checkpoints
+    needed = {c.number for c in (*pipeline.commits.waiting, checkpoints.latest) if c}
+    return number in needed
+
+
+def _lost(old: Pipeline, event: CheckpointLost) -> Pipeline:
+    """Go back to the checkpoint before a bad one, if that loses nothing and shows nothing twice.
+
+    All tasks begin anew there: one that started from the bad one lacks what only that one held.
+    """
+    reason = f"Checkpoint {event.number} is lost. {event.reason}"
+    why = _irreplaceable(old, event)
+    if why:
+        return _doomed(old, f"{reason} {why} Submit the job anew, or restore a savepoint of it.")
+    new = _fail_pending(old, reason)
+    tasks = tuple(task.step(t, TaskRolledBack()) for t in old.tasks)
+    new = replace(
+        new,
+        tasks=tasks,
+        completion=completion.step(new.completion, TasksChanged(tasks), tasks),
+        checkpoints=checkpoint.step(new.checkpoints, event),
+        commits=commit.step(new.commits, event),
+    )
+    latest = new.checkpoints.latest
+    assert latest
+    said = Failure("", 0, f"{reason} All tasks start anew from checkpoint {latest.number}.")
+    return replace(new, failures=(*old.failures, said)[-FAILURES_KEPT:])
+
+
+def _irreplaceable(pipeline: Pipeline, event: CheckpointLost) -> str:
+    """Say why the checkpoint before a bad one cannot take its place; nothing if it can."""
+    number, commits = event.number, pipeline.commits
+    gone = [c for c in commits.waiting if c.number >= number]
+    if number <= commits.through:
+        return "Its rows are visible: going back to an earlier one would show some of them twice."
+    if commit.may_have_begun(commits, number) and not event.untouched:
+        return "Its commit may have begun: going back could show rows twice."
+    if pipeline.status is not ACTIVE:
+        return "The tasks have ended, and nothing can be read again."
+    if any(c.kind is not Kind.PERIODIC for c in gone):
+        return "It is a savepoint or the last one, which no earlier one can stand for."
+    if not pipeline.checkpoints.before(number):
+        return "There is none before it, and nothing is read again from the start behind your back."
+    if not pipeline.retry_times:
+        return "The job may not be tried again (job.retry.times = 0)."
+    return ""
+
+
+def _doomed(old: Pipeline, reason: str) -> Pipeline:
+    failed = (*old.failures, Failure("", 0, reason))[-FAILURES_KEPT:]
+    return replace(_no_more_tasks(old, reason), status=FAILED, failures=failed)
 
 
 def _fail_pending(pipeline: Pipeline, reason: str) -> Pipeline:

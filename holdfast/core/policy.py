@@ -7,10 +7,12 @@ from dataclasses import dataclass
 class Policy:
     """How a pipeline is to be kept.  None: as its master is set.
 
-    Without `periodic`, the only checkpoints are savepoints and the one at the end.
+    Without `periodic`, the only checkpoints are savepoints and the one at the end.  A task that
+    leaves `tolerable_failures` checkpoints in a row without an answer is started anew (0: never).
     """
 
     interval_s: float | None = None
     timeout_s: float | None = None
     periodic: bool = True
     retry_interval_s: float = 0.0
+    tolerable_failures: int = 3

@@ -70,6 +70,11 @@ class WorkerLost:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskRolledBack:
+    """The pipeline goes back to an earlier checkpoint: what this attempt did counts no more."""
+
+
+@dataclass(frozen=True, slots=True)
 class TaskOver:
     """The pipeline needs this task no more."""
 
@@ -83,6 +88,7 @@ TASK = Machine(
         (WAITING, TaskStarted, WAITING),  # late: that attempt was given up
         (WAITING, TaskFailed, WAITING),  # late: the failure is known
         (WAITING, WorkerLost, WAITING),
+        (WAITING, TaskRolledBack, WAITING),
         (WAITING, TaskOver, DONE),
         (PLACED, TaskPlaced, PLACED),  # two placements raced; the first was saved
         (PLACED, TaskStarted, RUNNING),
@@ -91,6 +97,7 @@ TASK = Machine(
         (PLACED, TaskFailed, PLACED),  # of a former attempt
         (PLACED, WorkerLost, WAITING),
         (PLACED, WorkerLost, PLACED),  # another worker
+        (PLACED, TaskRolledBack, WAITING),
         (PLACED, TaskOver, DONE),
         (RUNNING, TaskPlaced, RUNNING),  # a placement decided before the one that runs
         (RUNNING, TaskStarted, RUNNING),  # reports are repeated
@@ -98,6 +105,7 @@ TASK = Machine(
         (RUNNING, TaskFailed, RUNNING),  # of a former attempt
         (RUNNING, WorkerLost, WAITING),
         (RUNNING, WorkerLost, RUNNING),  # another worker
+        (RUNNING, TaskRolledBack, WAITING),
         (RUNNING, TaskOver, DONE),
         (DONE, TaskPlaced, DONE),  # decided just before the end
         (DONE, TaskStarted, DONE),  # late reports change nothing
@@ -142,6 +150,8 @@ def step(old: Task, event: object) -> Task:
         case WorkerLost(incarnation) if old.live and old.place:
             if old.place.incarnation == incarnation:
                 new = _next_attempt(old)
+        case TaskRolledBack() if old.live:
+            new = _next_attempt(old)
         case TaskOver():
             new = replace(old, status=DONE, place=None)
     TASK.check(old.status, event, new.status)

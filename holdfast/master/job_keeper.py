@@ -1,5 +1,6 @@
 """Keep one job: watch its pipelines, pass on what its user wants, and clean up when it is over."""
 
+import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
@@ -18,7 +19,7 @@ from holdfast.core.job import (
     step,
 )
 from holdfast.core.pipeline import Pipeline, SavepointAsked, SavepointDropped, StopAsked
-from holdfast.errors import OutcomeUnknown, Unavailable
+from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.master import blob
 from holdfast.master.desk import Desk
 from holdfast.master.keeper import Keeper
@@ -26,6 +27,8 @@ from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import Life
 from holdfast.master.records import encode, history_key
 from holdfast.store.contract import Delete, Guard, Put
+
+log = logging.getLogger("holdfast")
 
 
 class JobKeeper(Keeper[Job]):
@@ -129,12 +132,23 @@ class JobKeeper(Keeper[Job]):
         while True:
             self.desk.check()
             try:
-                await ports.durable("table.sweep", lambda: ports.tables.sweep(life))
+                await self._sweep(life)
                 await self._drop_blobs(kept)
                 break
             except (Unavailable, OutcomeUnknown):
                 await ports.clock.sleep(self.desk.settings.retry_s)
         await self._bury()
+
+    async def _sweep(self, life: Life) -> None:
+        """Remove what is staged.  Where no sink can be built any more it stays, and that is said.
+
+        The records must go all the same: no retry would ever help.
+        """
+        ports = self.desk.ports
+        try:
+            await ports.durable("table.sweep", lambda: ports.tables.sweep(life))
+        except UserError as error:
+            log.warning("What job %s has staged is not removed: %s", life.job, error)
 
     async def _drop_blobs(self, kept: set[str]) -> None:
         ports, job = self.desk.ports, self.state

@@ -1,6 +1,9 @@
 """A master: stand by, campaign, lead, step down; over and over until it is stopped."""
 
 import asyncio
+from dataclasses import dataclass
+
+import msgspec
 
 from holdfast.core import election
 from holdfast.core.election import Election, ElectionWon, LeadershipLost, LeaseConfirmed
@@ -12,25 +15,53 @@ from holdfast.master.records import RecordUnreadable
 from holdfast.store.contract import Guard, HistoryLost, LeaseLost, Put, Store
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What the leader key holds: who leads, and where it is reached.
+
+    It is unique to one campaign, so that an answer that never came can be settled by reading it.
+    """
+
+    name: str
+    incarnation: str
+    campaign: int
+    url: str = ""
+
+
+def read_mark(value: bytes) -> Mark:
+    """Read the leader key."""
+    return msgspec.json.decode(value, type=Mark)
+
+
 class Master:
     """One master process.  `leader` is what it does while it leads, None otherwise.
 
     `refusal` says why it will not lead though it could; empty if there is no such reason.
     """
 
-    def __init__(self, name: str, incarnation: str, store: Store, ports: Ports) -> None:
+    def __init__(
+        self, name: str, incarnation: str, store: Store, ports: Ports, url: str = ""
+    ) -> None:
         self.name = name
         self.incarnation = incarnation
+        self.url = url
         self.store = store
         self.ports = ports
         self.election = Election(ports.settings.lease_s)
         self.leader: Leader | None = None
         self.refusal = ""
         self._campaigns = 0
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Step down, let another lead at once, and have `run` return."""
+        self._stopping = True
+        if self.leader:
+            self.leader.desk.abandon()
 
     async def run(self) -> None:
-        """Be a master for as long as this process lives."""
-        while True:
+        """Be a master until this process is stopped."""
+        while not self._stopping:
             try:
                 rest_s = await self._serve_term()
             except HistoryLost as error:
@@ -56,13 +87,9 @@ class Master:
         return self.ports.settings.lease_s if self.refusal else 0.0
 
     async def _campaign(self) -> int | None:
-        """Try to become leader; return the lease if that worked.
-
-        The value written is unique to this campaign, so that an answer that never came can be
-        settled by reading the key.
-        """
+        """Try to become leader; return the lease if that worked."""
         self._campaigns += 1
-        mark = f"{self.name} {self.incarnation} {self._campaigns}".encode()
+        mark = msgspec.json.encode(Mark(self.name, self.incarnation, self._campaigns, self.url))
         asked_s = self.ports.clock.now()
         try:
             if await self.store.get(LEADER):
@@ -92,7 +119,7 @@ class Master:
         begun = asyncio.ensure_future(self.leader.until_fenced(self.leader.begin()))
         begun.add_done_callback(desk.watch)
         try:
-            while not desk.abandoned.is_set():
+            while not desk.abandoned.is_set() and not self._stopping:
                 kept = await self._confirm(lease)
                 if not self.election.may_act(self.ports.clock.now()):
                     return

@@ -7,6 +7,7 @@ from holdfast.core import duties, gather
 from holdfast.core.checkpoint import (
     CheckpointDue,
     CheckpointFailed,
+    CheckpointLost,
     CheckpointStored,
     Completed,
     Kind,
@@ -20,12 +21,14 @@ from holdfast.core.duties import (
     DropBlob,
     FindPlace,
     Gather,
+    GiveUp,
     Listen,
     StartCheckpoint,
 )
 from holdfast.core.gather import Acked, Counts, Gathering
 from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import ACTIVE, BlobDropped, Pipeline, PipelineDoomed, step, wanted
+from holdfast.core.task import TaskFailed
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.master import blob, health
 from holdfast.master.desk import Desk
@@ -53,6 +56,10 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.gathering: Gathering | None = None
         self.taken_over = False
         self.rests: dict[str, float] = {}
+        # Numbers of checkpoints that this leader made complete, began to commit, and gave up.
+        self.made: set[int] = set()
+        self.begun: set[int] = set()
+        self.condemned: set[int] = set()
         self.completed_s = desk.ports.clock.now() - _age_s(state, desk.ports.clock.date())
 
     def decide(self, event: object) -> Pipeline:
@@ -88,6 +95,9 @@ class PipelineKeeper(Keeper[Pipeline]):
                 self.changed()
             case Deploy():
                 await self._deploy(effect)
+            case GiveUp(task, attempt, place, times):
+                reason = f"it did not answer {times} checkpoints in a row"
+                await self.handle(TaskFailed(task, attempt, place, reason))
             case StartCheckpoint(kind):
                 await self.handle(CheckpointDue(kind, self.desk.term))
             case Gather():
@@ -164,10 +174,8 @@ class PipelineKeeper(Keeper[Pipeline]):
         """Send the order until the task reports that it runs."""
         positions, counts = None, Counts()
         if order.restore:
-            try:
-                content = blob.read(await self._blob(order.restore))
-            except BlobBad as error:
-                await self.handle(PipelineDoomed(f"Checkpoint {order.restore} is lost. {error}"))
+            content = await self._restored(order.restore)
+            if content is None:
                 return
             task = next(t for t in self.state.tasks if t.id == order.task)
             positions = content.for_task(task.sources)
@@ -182,6 +190,30 @@ class PipelineKeeper(Keeper[Pipeline]):
             self.desk.ports.workers.send(order.place.incarnation, message)
             await self.desk.ports.clock.sleep(self.desk.settings.resend_s)
 
+    async def _restored(self, name: str) -> blob.Content | None:
+        """Return where tasks start, or decide what a bad blob means for this pipeline."""
+        own = next((c for c in self.state.checkpoints.kept if c.blob == name), None)
+        try:
+            stored = await self._blob(name)
+            return blob.read_for(stored, self.state, own) if own else blob.read(stored)
+        except BlobBad as error:
+            if own:
+                await self._lost(own.number, error)
+            else:
+                reason = f"The savepoint {name} that it was to start from is lost. {error}"
+                await self.handle(PipelineDoomed(reason))
+            return None
+
+    async def _lost(self, number: int, error: BlobBad) -> None:
+        """Decide about a checkpoint that is bad.  From now on its commit does not begin.
+
+        Only the leader that made it complete, and has not begun its commit, knows that nobody has.
+        """
+        untouched = number in self.made and number not in self.begun
+        if untouched:
+            self.condemned.add(number)
+        await self.handle(CheckpointLost(number, str(error), untouched))
+
     async def _gather(self, order: Gather) -> None:
         """Send barriers until every task has answered; store the blob; or give the number up."""
         clock, settings = self.desk.ports.clock, self.desk.settings
@@ -194,7 +226,10 @@ class PipelineKeeper(Keeper[Pipeline]):
             if clock.now() >= deadline_s:
                 missing = ", ".join(self.gathering.waiting)
                 reason = f"no answer from {missing} within {timeout_s:g} s"
-                await self.handle(CheckpointFailed(order.number, reason))
+                silent = tuple(
+                    (t.id, t.attempt) for t in self.state.tasks if t.id in self.gathering.waiting
+                )
+                await self.handle(CheckpointFailed(order.number, reason, silent))
                 return
             self._send_barriers(order)
             await clock.sleep(settings.resend_s / 5)
@@ -204,9 +239,11 @@ class PipelineKeeper(Keeper[Pipeline]):
             ports = self.desk.ports
             await ports.durable("blob.put", lambda: ports.blobs.put(name, content))
         except (Unavailable, OutcomeUnknown) as error:
-            await self.handle(CheckpointFailed(order.number, f"its blob was not stored: {error}"))
+            reason = f"its blob was not stored: {error}"
+            await self.handle(CheckpointFailed(order.number, reason, silent=()))
             return
         self.desk.check()
+        self.made.add(order.number)
         totals = gather.totals(self.gathering.acks)
         await self.handle(CheckpointStored(order.number, name, clock.date(), totals))
         self.completed_s = clock.now()
@@ -228,8 +265,11 @@ class PipelineKeeper(Keeper[Pipeline]):
         try:
             content = blob.read_for(await self._blob(completed.blob), self.state, completed)
         except BlobBad as error:
-            await self.handle(PipelineDoomed(f"Checkpoint {completed.number} is lost. {error}"))
+            await self._lost(completed.number, error)
             return
+        if completed.number in self.condemned:
+            return
+        self.begun.add(completed.number)
         try:
             if completed.kind is Kind.FINAL:
                 await self._finish(content)
@@ -238,6 +278,8 @@ class PipelineKeeper(Keeper[Pipeline]):
             await self.handle(PipelineDoomed(f"Commit {completed.number} failed. {error}"))
             return
         await self.handle(Committed(completed.number, content.watermark))
+        self.made.discard(completed.number)
+        self.begun.discard(completed.number)
 
     async def _finish(self, content: blob.Content) -> None:
         """Ask the sinks whether the last commit may be made, before any of it shows."""

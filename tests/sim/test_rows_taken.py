@@ -5,7 +5,7 @@ missing here.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -16,6 +16,7 @@ from holdfast.master.ports import Settings
 from holdfast.testing.machines import MACHINES
 from holdfast.testing.sim.faults import Faults
 from holdfast.testing.sim.run import Plan, Script, Strike, Wish, random_plan, run_seed
+from holdfast.testing.sim.scenarios import moments
 from holdfast.testing.sim.world import Event, JobSpec, World
 from tests.sim.echo import hear_twice
 
@@ -45,6 +46,13 @@ def directed() -> Iterator[tuple[int, Plan]]:
         wishes = (Wish("j", 3, "cancel"), Wish("j", 4, "savepoint"))
         yield seed, Plan((replace(LONG, pipelines=TWO),), wishes=wishes, script=second_is_slow)
         yield seed, Plan((JobSpec("j", TWO, lengths=(("b", 26),)),), script=failing_when_done)
+    for seed in range(6):
+        yield seed, Plan((LONG,), script=spoiling(fail_tasks))
+        yield seed, Plan((LONG,), script=spoiling(fail_one_by_one))
+        yield seed, Plan((LONG,), script=spoiling(cancel))
+        yield seed, Plan((LONG,), script=spoiling(fail_tasks, deaf=True))
+        yield seed, Plan((replace(LONG, retry_times=0),), script=spoiling(fail_tasks))
+        yield seed, Plan((LONG,), script=spoilt_at_once)
 
 
 def races() -> Iterator[tuple[int, Plan]]:
@@ -82,6 +90,42 @@ async def tearing(world: World) -> None:
     world.blobs.torn.update(world.blobs.objects)
     world.kill("W1")
     world.kill("W2")
+
+
+def spoiling(strike: Callable[[World], None], deaf: bool = False) -> Script:
+    """A checkpoint is damaged while an earlier one is being committed, and then something else."""
+
+    async def spoil(world: World) -> None:
+        if deaf:
+            world.tables.deaf = 9
+        else:
+            world.tables.holds = lambda order: order.number == 1
+        await world.saw(moments.pipeline(moments.complete(2)))
+        world.blobs.torn.update(n for n in world.blobs.objects if "/00000001-" not in n)
+        world.note_by(None, "fault", fault="blob spoilt")
+        strike(world)
+        await asyncio.sleep(2)
+        release(world)
+
+    return spoil
+
+
+async def spoilt_at_once(world: World) -> None:
+    """A checkpoint is damaged before anybody reads it."""
+    blob = await world.saw(lambda e: e["kind"] == "blob" and "/00000002-" in e["name"])
+    world.blobs.torn.add(blob["name"])
+    world.note_by(None, "fault", fault="blob spoilt")
+
+
+def fail_one_by_one(world: World) -> None:
+    """One task fails, and the other once the first has a place again."""
+
+    async def second() -> None:
+        await world.saw(moments.pipeline(lambda p: p.tasks[0].place and p.tasks[0].attempt > 1))
+        fail_tasks(world, "p1t2")
+
+    fail_tasks(world, "p1t1")
+    world.loop.spawn(None, second())
 
 
 async def deaf_listener(world: World) -> None:

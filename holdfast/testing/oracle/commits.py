@@ -24,8 +24,8 @@ def rows(story: Story) -> Iterator[str]:
         if doubled:
             yield f"I44 {table} shows {len(doubled)} rows of {life.job} twice"
     for life, jobs in story.jobs.items():
-        if jobs[-1].status is JobStatus.FINISHED:
-            wanted = story.expected.get(life.job, frozenset()) - _before(story, life)
+        if jobs[-1].status is JobStatus.FINISHED and story.expected.get(life.job):
+            wanted = story.expected[life.job] - _before(story, life)
             for table in sorted({t for t, owner in seen if owner.job == life.job}) or ["any"]:
                 lost = wanted - set(seen[(table, life)])
                 if lost:

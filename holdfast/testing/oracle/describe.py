@@ -1,5 +1,6 @@
 """The facts of a message between leader and worker, as an event holds them."""
 
+import json
 from typing import Any
 
 from holdfast.wire.messages import BarrierAck, EndReport, TaskKey, ToWorker
@@ -35,11 +36,18 @@ def describe_ack(message: BarrierAck, through: int) -> dict[str, Any]:
         "number": acked.number,
         "ended": acked.ended,
         "positions": acked.positions,
-        "staged": tuple((s.created, s.sink, str(s.content)) for s in acked.staged),
+        "staged": tuple((s.created, s.sink, file_name(s.content)) for s in acked.staged),
         "watermark": acked.watermark,
         "idle": acked.idle,
         "through": through,
     }
+
+
+def file_name(content: object) -> str:
+    """Return the name under which a committable is known here."""
+    if isinstance(content, str):
+        return content
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
 def describe_report(report: EndReport) -> dict[str, Any]:

@@ -50,8 +50,14 @@ class Boot(Event):
     """A process began.  `slots` is 0 for a master."""
 
     name: str
-    incarnation: int = 1
+    incarnation: int | str = 1
     slots: int = 0
+
+    @property
+    def known_as(self) -> str:
+        """How records name this incarnation of a worker."""
+        one = self.incarnation
+        return one if isinstance(one, str) else f"{self.name}#{one}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +76,29 @@ class Write(Event):
 class Proof(Event):
     """A master heard from the store that records stood at these revisions when it asked.
 
-    It is the answer to a read, or to a transaction under these guards.
+    It is the answer to a read, or to a transaction under these guards: the one that made
+    `revision`, unless that is 0.
     """
+
+    guards: Mapping[str, int] = field(default_factory=dict)
+    revision: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Try(Event):
+    """A real master asks the store for a transaction: key -> a digest of its value, if any.
+
+    Only the store knows whether it was applied.  Joined with what a watcher of the store saw, it
+    says who made a write, and under which guards.
+    """
+
+    guards: Mapping[str, int] = field(default_factory=dict)
+    changes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused(Event):
+    """A real master was told that a transaction's guards do not hold."""
 
     guards: Mapping[str, int] = field(default_factory=dict)
 
@@ -169,12 +196,17 @@ class Read(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Publish(Event):
-    """A master asked a table to add a snapshot to this version."""
+    """A master asked a table to add a snapshot to this version.
+
+    A real one says what is in it, because it may die before it can say that it is there.
+    """
 
     table: str
     user: str
     number: int
     version: int
+    files: tuple[str, ...] = ()
+    watermark: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,8 +301,8 @@ class Stuck(Event):
 KINDS: dict[str, type[Event]] = {
     kind.__name__.lower(): kind
     for kind in (
-        Boot, Write, Proof, Lease, Order, Took, Heard, Start, End, Ack, Blob, Drop, Read, Publish,
-        Snapshot, Listen, Sweep, Stage, Client, Fault, Setting, Expect, Left, Stuck,
+        Boot, Write, Try, Refused, Proof, Lease, Order, Took, Heard, Start, End, Ack, Blob, Drop,
+        Read, Publish, Snapshot, Listen, Sweep, Stage, Client, Fault, Setting, Expect, Left, Stuck,
     )
 }  # fmt: skip
 

@@ -99,7 +99,7 @@ def tasks(story: Story) -> Iterator[str]:
     """L6: when all is over no worker runs anything."""
     if story.of(Stuck) or story.healed_s is None:
         return
-    now = {b.name: f"{b.name}#{b.incarnation}" for b in story.of(Boot)}
+    now = {b.name: b.known_as for b in story.of(Boot)}
     running = {
         (s.worker, s.job, s.incarnation, s.task, s.attempt)
         for s in story.of(Start)

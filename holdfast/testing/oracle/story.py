@@ -11,6 +11,7 @@ from holdfast.core.job import TERMINAL, Job, JobStatus
 from holdfast.core.pipeline import Pipeline
 from holdfast.master import blob
 from holdfast.master.ports import BlobBad, commit_user
+from holdfast.testing.oracle.describe import file_name
 from holdfast.testing.oracle.events import (
     Blob,
     Event,
@@ -132,11 +133,12 @@ class Story:
 
     @cached_property
     def completed(self) -> dict[Part, list[Completed]]:
-        """The complete checkpoints of each pipeline, in order."""
+        """The complete checkpoints of each pipeline, in order, but for those that were lost."""
         found: dict[Part, list[Completed]] = {}
         for part, states in self.pipelines.items():
             done = {s.checkpoints.latest: None for s in states if s.checkpoints.latest}
-            found[part] = list(done)
+            lost = {number for s in states for number in s.checkpoints.lost}
+            found[part] = [c for c in done if c.number not in lost]
         return found
 
     @cached_property
@@ -191,7 +193,7 @@ class Story:
             return None
         found: dict[str, list[str]] = defaultdict(list)
         for staged in content.to_commit(completed.previous):
-            found[staged.sink].append(str(staged.content))
+            found[staged.sink].append(file_name(staged.content))
         return {sink: tuple(files) for sink, files in found.items()}
 
 

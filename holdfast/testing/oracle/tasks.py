@@ -83,7 +83,7 @@ def orphans(story: Story) -> Iterator[str]:
 
 def slots(story: Story) -> Iterator[str]:
     """I22: no worker is given more than its slots hold."""
-    size = {f"{b.name}#{b.incarnation}": b.slots for b in story.of(Boot) if b.slots}
+    size = {b.known_as: b.slots for b in story.of(Boot) if b.slots}
     for write, records in story.walk(Write):
         if not isinstance(write.record, Pipeline):
             continue
@@ -111,11 +111,10 @@ def reports(story: Story) -> Iterator[str]:
         for part, states in story.pipelines.items()
         for task in states[-1].tasks
     }
-    booted = {b.name: b.incarnation for b in story.of(Boot)}
+    alive = set({b.name: b.known_as for b in story.of(Boot)}.values())
     for end in story.of(End):
         task: Task | None = last.get((Life(end.job, end.incarnation), end.task))
-        name, _, incarnation = end.worker.partition("#")
-        if end.why == "stopped" or task is None or str(booted.get(name, "")) != incarnation:
+        if end.why == "stopped" or task is None or end.worker not in alive:
             continue
         here = task.place and task.place.incarnation == end.worker
         if task.status is TaskStatus.RUNNING and task.attempt == end.attempt and here:

@@ -2,13 +2,21 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 
 from holdfast.core import duties
-from holdfast.core.checkpoint import CheckpointDue, CheckpointStored, Kind, TookOver
+from holdfast.core.checkpoint import (
+    CheckpointDue,
+    CheckpointFailed,
+    CheckpointLost,
+    CheckpointStored,
+    Kind,
+    TookOver,
+)
 from holdfast.core.commit import CommitStatus, Committed, Listened
 from holdfast.core.completion import SourceEnded
-from holdfast.core.duties import Commit, Deploy, DropBlob, FindPlace, Gather, Listen, owed
+from holdfast.core.duties import Commit, Deploy, DropBlob, FindPlace, Gather, GiveUp, Listen, owed
 from holdfast.core.pipeline import (
     ACTIVE,
     FAILED,
@@ -75,7 +83,7 @@ def test_numbers_and_attempts_only_grow(life: Life) -> None:
         assert new.commits.through >= old.commits.through
         for before, after in zip(old.tasks, new.tasks, strict=True):
             assert after.attempt >= before.attempt
-        if old.checkpoints.latest:
+        if old.checkpoints.latest and old.checkpoints.latest.number not in new.checkpoints.lost:
             assert new.checkpoints.latest
             assert new.checkpoints.latest.number >= old.checkpoints.latest.number
 
@@ -96,6 +104,19 @@ def test_every_complete_checkpoint_is_committed_or_waits(life: Life) -> None:
         waiting = [c.number for c in state.commits.waiting]
         assert waiting == sorted(waiting)
         assert not latest or latest.number == state.commits.through or latest.number in waiting
+
+
+@few
+@given(lives())
+def test_a_lost_checkpoint_is_never_committed_and_never_leads_to_the_start(life: Life) -> None:
+    for old, _, new in life:
+        lost = set(new.checkpoints.lost)
+        assert not lost & {c.number for c in (*new.commits.waiting, *new.checkpoints.kept)}
+        assert new.commits.through not in lost and new.commits.through <= new.checkpoints.next
+        assert all(number < new.checkpoints.next for number in lost)
+        if old.checkpoints.latest:
+            assert new.checkpoints.latest, "it would start from nothing"
+            assert new.checkpoints.latest.number >= new.commits.through
 
 
 @few
@@ -263,3 +284,96 @@ def test_a_task_speaks_for_its_own_sources_only() -> None:
     assert step(state, SourceEnded("t2", "a", 1, PLACES[1])) == state
     assert step(state, SourceEnded("t1", "a", 1, PLACES[1])) == state
     assert step(state, SourceEnded("t1", "a", 1, PLACES[0])) != state
+
+
+def test_a_bad_checkpoint_gives_way_to_the_one_before_it() -> None:
+    state = shown(taken(running()))
+    state = step(taken(state), CheckpointDue(Kind.PERIODIC, 1))
+    state = step(state, SourceEnded("t1", "a", 1, PLACES[0]))
+    back = step(state, CheckpointLost(2, "It is torn.", untouched=True))
+    assert (back.status, back.retries) == (ACTIVE, 0)
+    assert [(t.status, t.attempt) for t in back.tasks] == [(TaskStatus.WAITING, 2)] * 2
+    assert (back.commits.waiting, back.completion.ready) == ((), ())
+    assert back.checkpoints.pending is None
+    assert back.checkpoints.lost == (2,) and back.checkpoints.next == 4
+    assert "Checkpoint 2 is lost. It is torn. All tasks" in back.failures[-1].reason
+    placed = step(back, TaskPlaced("t1", 2, PLACES[0]))
+    assert Deploy("t1", 2, PLACES[0], "blob 1") in owed(placed)
+    assert step(back, CheckpointLost(2, "It is torn.", untouched=True)) == back, "heard twice"
+    assert step(back, CheckpointLost(2, "It is torn.")) == back
+
+
+def test_the_ones_after_a_bad_checkpoint_go_with_it() -> None:
+    state = taken(taken(taken(running())))
+    back = step(state, CheckpointLost(2, "It is torn."))
+    assert [c.number for c in back.commits.waiting] == [1]
+    assert back.checkpoints.lost == (2, 3)
+    listening = step(state, Committed(1, None))
+    assert step(listening, CheckpointLost(2, "It is torn.")).status is ACTIVE
+
+
+@pytest.mark.parametrize(
+    ("state", "untouched", "why"),
+    [
+        (shown(taken(running())), True, "Its rows are visible"),
+        (taken(shown(taken(running()))), False, "Its commit may have begun"),
+        (step(taken(shown(taken(running()))), StopAsked()), True, "The tasks have ended"),
+        (taken(running()), True, "There is none before it"),
+        (taken(shown(taken(running(retry_times=0)))), True, "The job may not be tried again"),
+        (
+            taken(step(shown(taken(running())), SavepointAsked("s")), Kind.SAVEPOINT),
+            True,
+            "It is a savepoint or the last one",
+        ),
+    ],
+)
+def test_a_bad_checkpoint_that_nothing_can_replace(
+    state: Pipeline, untouched: bool, why: str
+) -> None:
+    latest = state.checkpoints.latest
+    assert latest
+    failed = step(state, CheckpointLost(latest.number, "It is torn.", untouched))
+    assert failed.status is FAILED
+    assert f"Checkpoint {latest.number} is lost. It is torn. {why}" in failed.failures[-1].reason
+    assert failed.checkpoints.latest == latest
+
+
+def unanswered(state: Pipeline, *silent: tuple[str, int], known: bool = True) -> Pipeline:
+    """Return the pipeline after a checkpoint that some attempts did not answer."""
+    state = step(state, CheckpointDue(Kind.PERIODIC, 1))
+    pending = state.checkpoints.pending
+    assert pending
+    return step(state, CheckpointFailed(pending.number, "no", silent if known else None))
+
+
+def given_up(state: Pipeline) -> list[str]:
+    """Return the tasks that are to start anew."""
+    return [e.task for e in owed(state) if isinstance(e, GiveUp)]
+
+
+def test_a_task_that_never_answers_is_given_up() -> None:
+    state = running()
+    for _ in range(2):
+        state = unanswered(state, ("t1", 1), ("t2", 1))
+    assert given_up(state) == []
+    state = unanswered(state, ("t1", 1))
+    assert GiveUp("t1", 1, PLACES[0], 3) in owed(state)
+    assert given_up(state) == ["t1"], "the other has answered meanwhile"
+    anew = step(state, TaskFailed("t1", 1, PLACES[0], "no answer"))
+    anew = step(step(anew, TaskPlaced("t1", 2, PLACES[0])), TaskStarted("t1", 2, PLACES[0]))
+    assert given_up(anew) == []
+
+
+def test_only_silence_in_a_row_counts() -> None:
+    state = running()
+    for _ in range(5):
+        state = unanswered(unanswered(state, ("t1", 1)), ("t1", 1))
+        state = unanswered(state)  # the blob could not be stored: all had answered
+        assert given_up(state) == []
+    for _ in range(2):
+        state = unanswered(unanswered(state, ("t1", 1)), known=False)  # a takeover
+    assert given_up(state) == []
+    assert given_up(unanswered(state, ("t1", 1))) == ["t1"]
+    assert given_up(taken(state)) == []
+    never = replace(state, policy=replace(state.policy, tolerable_failures=0))
+    assert given_up(unanswered(never, ("t1", 1))) == []

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from holdfast.core.checkpoint import (
     CheckpointDue,
     CheckpointFailed,
+    CheckpointLost,
     CheckpointStored,
     Kind,
     TookOver,
@@ -51,6 +52,8 @@ REPORTS: tuple[object, ...] = (
     *(CheckpointDue(kind, 1) for kind in Kind),
     *(CheckpointStored(number, "blob") for number in NUMBERS),
     *(CheckpointFailed(number, "too slow") for number in NUMBERS),
+    *(CheckpointFailed(n, "silent", ((t, a),)) for n, t, a in product(NUMBERS, TASKS, (1, 2))),
+    *(CheckpointLost(n, "torn", untouched) for n, untouched in product(NUMBERS, (True, False))),
     *(Committed(number, mark) for number, mark in product(NUMBERS, (None, 3))),
     *(Listened(number, "state") for number in NUMBERS),
     *(BlobDropped(number) for number in NUMBERS),
@@ -99,7 +102,8 @@ def _life(retry_times: int, picks: list[int]) -> list[tuple[Pipeline, object, Pi
 def _turns(pipeline: Pipeline) -> Sequence[object]:
     """Return what would turn a life."""
     failed = [TaskFailed(t.id, t.attempt, t.place, "it broke") for t in pipeline.tasks if t.place]
-    return [StopAsked(), SavepointAsked("s"), TookOver(2), WorkerLost("w1-1"), *failed]
+    lost = [CheckpointLost(c.number, "torn", True) for c in pipeline.commits.waiting]
+    return [StopAsked(), SavepointAsked("s"), TookOver(2), WorkerLost("w1-1"), *failed, *lost]
 
 
 def _likely(pipeline: Pipeline) -> Sequence[object]:

@@ -120,6 +120,22 @@ async def last_answer_at_the_deadline(s: Scene) -> None:
     s.untouched()
 
 
+@window("D12", JobSpec("j", rows=90))
+async def one_task_never_answers(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(1)))
+    s.tap("drop", BarrierAck, lambda m: m.acked.task == "p1t1" and m.acked.attempt == 1)
+    await s.saw(moments.pipeline(lambda p: p.checkpoints.failed_in_a_row == 2))
+    s.claim(starts(s, "p1t1") == [1], "it was not given its chances")
+    await s.saw(moments.pipeline(moments.attempt("p1t1")))
+    said = [f.reason for f in s.pipeline().failures]
+    s.claim("it did not answer 3 checkpoints in a row" in said, f"the reason is {said}")
+    s.claim(s.pipeline().retries == 1, "it cost no retry")
+    await s.rest()
+    s.claim(starts(s, "p1t1") == [1, 2] and starts(s, "p1t2") == [1], "others were restarted")
+    s.ends("FINISHED")
+    s.takeovers(0, 0)
+
+
 @window("D13", LONG)
 async def blob_store_refuses_five_times(s: Scene) -> None:
     s.world.blobs.refused_puts = 5
@@ -155,10 +171,56 @@ async def blob_is_spoilt_before_its_commit(s: Scene) -> None:
     s.arm("before:pipeline.CheckpointStored", 2, "pause:0.01")
     blob = await s.saw(lambda e: e["kind"] == "blob" and "/00000002-" in e["name"])
     s.world.blobs.torn.add(blob["name"])
+    s.world.note_by(None, "fault", fault="blob spoilt", name=blob["name"])
+    await s.rest()
+    shown = [e["number"] for e in s.world.history.of("snapshot")]
+    s.claim(2 not in shown, "a spoilt checkpoint was committed")
+    s.claim(s.pipeline().checkpoints.lost == (2,), "it was not given up")
+    s.claim(starts(s, "p1t1") == [1, 2], "its tasks did not go back")
+    s.ends("FINISHED")
+
+
+@window("D14", LONG)
+async def first_blob_is_spoilt_before_its_commit(s: Scene) -> None:
+    s.arm("before:pipeline.CheckpointStored", 1, "pause:0.01")
+    blob = await s.saw(lambda e: e["kind"] == "blob" and "/00000001-" in e["name"])
+    s.world.blobs.torn.add(blob["name"])
+    s.world.note_by(None, "fault", fault="blob spoilt", name=blob["name"])
     await s.rest()
     s.ends("FAILED")
-    shown = [e["number"] for e in s.world.history.of("snapshot")]
-    s.claim(max(shown, default=0) < 2, "a spoilt checkpoint was committed")
+    s.claim("There is none before it" in s.job().reason, f"the reason is {s.job().reason}")
+    s.claim(starts(s, "p1t1") == [1], "it was started from nothing")
+
+
+@window("D14", LONG)
+async def a_commit_may_have_begun_by_a_former_leader(s: Scene) -> None:
+    s.hold_commits(lambda order: order.number == 2)
+    await s.saw(moments.event("held", number=2))
+    s.world.blobs.torn.add(s.latest_blob())
+    s.world.note_by(None, "fault", fault="blob spoilt", name=s.latest_blob())
+    s.kill_leader()
+    await s.saw(moments.elected)
+    s.let_go()
+    await s.rest()
+    s.ends("FAILED")
+    s.claim("may have begun" in s.job().reason, f"the reason is {s.job().reason}")
+
+
+@window("D15", LONG)
+async def a_later_blob_goes_missing_before_its_turn(s: Scene) -> None:
+    s.hold_commits(lambda order: order.number == 1)
+    await s.saw(moments.pipeline(moments.complete(3)))
+    name = s.latest_blob()
+    s.world.blobs.objects.pop(name)
+    s.world.note_by(None, "fault", fault="blob spoilt", name=name)
+    fail(s)
+    await s.saw(moments.pipeline(lambda p: p.checkpoints.lost))
+    s.let_go()
+    await s.rest()
+    shown = {e["number"] for e in s.world.history.of("snapshot")}
+    s.claim(shown >= {1, 2}, "what was whole was not committed")
+    s.claim(not shown & set(s.pipeline().checkpoints.lost), "a lost checkpoint was committed")
+    s.ends("FINISHED")
 
 
 @window("D15", LONG)

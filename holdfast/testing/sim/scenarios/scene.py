@@ -14,7 +14,7 @@ from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
 from holdfast.errors import Fenced, HoldfastError
 from holdfast.master.leader import Leader
-from holdfast.master.master import Master
+from holdfast.master.master import Master, read_mark
 from holdfast.master.ports import Settings
 from holdfast.testing.sim.faults import Faults
 from holdfast.testing.sim.network import Parcel, Tap
@@ -135,7 +135,8 @@ class Scene:
     def holder(self) -> str:
         """Return the name of the master that was elected last."""
         marks = [e for e in self.world.history.events if e.get("key") == "leader"]
-        return str(next(e["record"] for e in reversed(marks) if "record" in e)).split()[0]
+        mark = str(next(e["record"] for e in reversed(marks) if "record" in e))
+        return read_mark(mark.encode()).name
 
     def kill_leader(self, revive: bool = True) -> None:
         """Kill the master that leads."""

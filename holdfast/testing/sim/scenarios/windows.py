@@ -85,7 +85,7 @@ D10  | answer twice | repeated | counted once
 D11  | barrier after a later one | reordered | refused
 D12  | last answer at the deadline | race | complete or aborted, never both
 D13  | blob store refuses five times | outage | checkpoints fail, the job lives
-D14  | latest blob cut short | torn file | found; a loud failure, never from scratch
+D14  | latest blob cut short | torn file | the one before it or a loud failure, never scratch
 D15  | latest blob missing | lost file | as D14
 D16  | object store without atomic rename | semantics | no half object is seen
 D17  | no space for a blob | full disk | aborted, goes on when there is space

@@ -1,0 +1,302 @@
+"""Say what a job waits for, from whom, since when, and what happens next.  Pure.
+
+What is owed is data, so this only reads: the records, what the leader hears from workers, and why
+tasks have no place.  Every status yields a sentence.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from holdfast.core.checkpoint import Kind, Pending
+from holdfast.core.commit import CommitStatus
+from holdfast.core.completion import CompletionStatus
+from holdfast.core.job import TERMINAL, Job, JobStatus
+from holdfast.core.pipeline import ACTIVE, OVER, Pipeline
+from holdfast.core.task import Task, TaskStatus
+from holdfast.master.health import Health, Report
+from holdfast.master.ports import Settings
+
+SAID_AT_ONCE = 5
+"""How many tasks one sentence names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All that is known of a job at one moment.
+
+    `since` are dates, by `task ...` and the like.  `buried`: only a line of history is left.
+    """
+
+    job: Job
+    pipelines: tuple[Pipeline, ...]
+    settings: Settings
+    now_s: float
+    reports: Mapping[int, Report] = field(default_factory=dict)
+    waits: Mapping[tuple[int, str], str] = field(default_factory=dict)
+    missing: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    connected: frozenset[str] = frozenset()
+    holding: tuple[str, ...] = ()
+    since: Mapping[str, float] = field(default_factory=dict)
+    buried: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One thing a job waits for."""
+
+    what: str
+    whom: str
+    since_s: float | None
+    next: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastFailure:
+    """Why an attempt ended."""
+
+    pipeline: int
+    task: str
+    attempt: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a job waits for, and what went wrong so far."""
+
+    job: str
+    name: str
+    status: str
+    health: str
+    summary: str
+    waits: tuple[Wait, ...]
+    failures: tuple[PastFailure, ...]
+
+
+def explain(scene: Scene) -> Explanation:
+    """Explain a job."""
+    waits = tuple(_ended(scene) if scene.job.status in TERMINAL else _living(scene))
+    failures = tuple(
+        PastFailure(p.number, f.task, f.attempt, f.reason)
+        for p in scene.pipelines
+        for f in p.failures
+    )
+    job = scene.job
+    return Explanation(
+        job.id, job.name, job.status.value, _health(scene).value, _summary(scene, waits), waits,
+        failures,
+    )  # fmt: skip
+
+
+def as_text(explained: Explanation, now_s: float, clock: Callable[[float], str]) -> str:
+    """Return an explanation for people to read; `clock` writes a date."""
+    health = f", {explained.health}" if explained.health != Health.OK else ""
+    lines = [f"Job {explained.job} ({explained.name}) is {explained.status}{health}."]
+    lines.append(explained.summary)
+    for wait in explained.waits:
+        lines.append(f"- {wait.what}")
+        if wait.whom:
+            lines.append(f"    from whom: {wait.whom}")
+        if wait.since_s:
+            lines.append(f"    since: {clock(wait.since_s)} ({_for(now_s - wait.since_s)})")
+        lines.append(f"    next: {wait.next}")
+    if explained.failures:
+        lines.append("Last failures:")
+    for failure in explained.failures:
+        task = f"task {failure.task}, attempt {failure.attempt}: " if failure.task else ""
+        lines.append(f"- pipeline {failure.pipeline}, {task}{failure.reason}")
+    return "\n".join(lines)
+
+
+def _health(scene: Scene) -> Health:
+    found = [r.health for r in scene.reports.values()]
+    return next((h for h in (Health.STALLED, Health.LATE) if h in found), Health.OK)
+
+
+def _summary(scene: Scene, waits: tuple[Wait, ...]) -> str:
+    job = scene.job
+    late = [r for _, r in sorted(scene.reports.items()) if r.health is not Health.OK]
+    if job.status in (JobStatus.FAILED, JobStatus.FAILING):
+        return f"It failed: {job.reason or 'no reason was recorded'}"
+    if late:
+        worst = max(late, key=lambda r: r.age_s)
+        return f"Its last checkpoint is {_for(worst.age_s)} old. {worst.reason}"
+    sentences = {
+        JobStatus.PENDING: "It has not started.",
+        JobStatus.RUNNING: "It runs.",
+        JobStatus.CANCELING: "It was asked to stop; only commits that are owed are finished.",
+        JobStatus.DOING_SAVEPOINT: "It takes a savepoint and then stops.",
+        JobStatus.FINISHED: "It read its input to the end, and every row is committed.",
+        JobStatus.CANCELED: "It was cancelled.",
+        JobStatus.SAVEPOINT_DONE: "It was stopped with a savepoint, from which it can be restored.",
+    }
+    said = sentences[job.status]
+    note = f" {job.reason}" if job.reason and job.status is JobStatus.RUNNING else ""
+    return f"{said}{note}" if waits else f"{said}{note} It waits for nothing."
+
+
+def _ended(scene: Scene) -> Iterator[Wait]:
+    job = scene.job
+    if scene.buried:
+        return
+    if scene.holding:
+        yield Wait(
+            "Its cleanup waits until no worker holds a task of it any more.",
+            f"worker {', '.join(scene.holding)}",
+            job.ended_s or None,
+            "The worker is told to stop with each of its heartbeats; one that stays silent for"
+            f" {scene.settings.worker_lost_s:g} s counts as gone.",
+        )
+        return
+    yield Wait(
+        f"Its id stays taken for about {scene.settings.tombstone_s:g} s after its end, so that"
+        " late messages find nobody else under it.",
+        "",
+        job.ended_s or None,
+        "What it staged and never committed is removed, then its records; a line of history stays.",
+    )
+
+
+def _living(scene: Scene) -> Iterator[Wait]:
+    for pipeline in scene.pipelines:
+        if pipeline.status in OVER:
+            continue
+        before = yield from _commits(scene, pipeline)
+        if pipeline.status is not ACTIVE:
+            continue
+        tasks = yield from _tasks(scene, pipeline)
+        if not tasks:
+            yield from _checkpoint(scene, pipeline, quiet=before)
+
+
+def _commits(scene: Scene, pipeline: Pipeline) -> Generator[Wait, None, bool]:
+    """Yield the commit that is owed; return whether there is one."""
+    commits = pipeline.commits
+    if commits.status is CommitStatus.SETTLED:
+        return False
+    at_s = commits.waiting[0].at_s if commits.waiting else None
+    if commits.status is CommitStatus.COMMITTING:
+        what = f"Pipeline {pipeline.number}: checkpoint {commits.waiting[0].number} is complete"
+        what += " and is being committed."
+        whom = "sink " + ", ".join(pipeline.sinks)
+    else:
+        what = f"Pipeline {pipeline.number}: the listeners of commit {commits.through} are running."
+        whom = "its listeners"
+    yield Wait(what, whom, at_s or None, "It is tried again until it is done.")
+    return True
+
+
+def _tasks(scene: Scene, pipeline: Pipeline) -> Generator[Wait, None, bool]:
+    """Yield why tasks do not run; return whether there are such."""
+    reasons: dict[str, list[Task]] = {}
+    for task in pipeline.tasks:
+        if task.status is TaskStatus.WAITING:
+            why = scene.waits.get((pipeline.number, task.id), "it is being placed")
+            reasons.setdefault(why, []).append(task)
+    for why, tasks in reasons.items():
+        yield Wait(
+            f"{_named(tasks)} of pipeline {pipeline.number} {_has(tasks)} no worker: {why}.",
+            _from_whom(why),
+            _first_seen(scene, pipeline, tasks),
+            "It is placed as soon as it fits; a job that has not started starts whole, in the"
+            " order of submission.",
+        )
+    placed = [t for t in pipeline.tasks if t.status is TaskStatus.PLACED and t.place]
+    for task in placed:
+        assert task.place
+        there = task.place.incarnation in scene.connected
+        yield Wait(
+            f"Task {task.id} of pipeline {pipeline.number} is placed and has not started"
+            f" (attempt {task.attempt}).",
+            f"worker {task.place.worker}" + ("" if there else ", which is not in contact"),
+            _first_seen(scene, pipeline, [task]),
+            f"The order is repeated; a worker that is silent for {scene.settings.worker_lost_s:g}"
+            " s loses the task to another.",
+        )
+    return bool(reasons or placed)
+
+
+def _checkpoint(scene: Scene, pipeline: Pipeline, *, quiet: bool) -> Iterator[Wait]:
+    pending = pipeline.checkpoints.pending
+    if pending:
+        yield _pending(scene, pipeline, pending)
+    elif quiet or pipeline.final is not None:
+        return
+    elif pipeline.completion.status is CompletionStatus.ENDED:
+        yield Wait(
+            f"Pipeline {pipeline.number} is at the end of its input.", "the leader", None,
+            "The final checkpoint is taken, committed, and the pipeline is finished.",
+        )  # fmt: skip
+    else:
+        yield _reading(scene, pipeline)
+
+
+def _pending(scene: Scene, pipeline: Pipeline, pending: Pending) -> Wait:
+    missing = scene.missing.get(pipeline.number, ())
+    places = {t.id: t.place.worker for t in pipeline.tasks if t.place}
+    whom = ", ".join(f"task {t} on worker {places.get(t, '?')}" for t in missing[:SAID_AT_ONCE])
+    timeout_s = pipeline.policy.timeout_s or scene.settings.timeout_s
+    kind = "" if pending.kind is Kind.PERIODIC else f" ({pending.kind.value})"
+    return Wait(
+        f"Checkpoint {pending.number}{kind} of pipeline {pipeline.number} waits for"
+        f" {f'{len(missing)} answers' if missing else 'its content to be stored'}.",
+        whom or "the leader",
+        scene.since.get(f"checkpoint {pipeline.number}"),
+        f"Barriers are sent again; after {timeout_s:g} s it is given up and the next one is taken."
+        + (_retries(pipeline) if pipeline.checkpoints.failed_in_a_row else ""),
+    )
+
+
+def _retries(pipeline: Pipeline) -> str:
+    checkpoints = pipeline.checkpoints
+    return f" {checkpoints.failed_in_a_row} failed in a row: {checkpoints.last_failure}."
+
+
+def _reading(scene: Scene, pipeline: Pipeline) -> Wait:
+    completion = pipeline.completion
+    ended = len({r.source for r in completion.ready})
+    workers = sorted({t.place.worker for t in pipeline.tasks if t.place})
+    latest = pipeline.checkpoints.latest
+    interval_s = pipeline.policy.interval_s or scene.settings.interval_s
+    if pipeline.policy.periodic:
+        soon = f"A checkpoint is taken every {interval_s:g} s and then committed."
+    else:
+        soon = "When all sources have ended, the final checkpoint is taken and committed."
+    return Wait(
+        f"Pipeline {pipeline.number} reads: {ended} of {len(completion.sources)} sources are at"
+        " their end.",
+        f"worker {', '.join(workers)}" if workers else "",
+        (latest.at_s if latest else pipeline.since_s) or None,
+        soon,
+    )
+
+
+def _named(tasks: list[Task]) -> str:
+    names = ", ".join(t.id for t in tasks[:SAID_AT_ONCE])
+    more = f" and {len(tasks) - SAID_AT_ONCE} more" if len(tasks) > SAID_AT_ONCE else ""
+    return f"Task{'s' if len(tasks) > 1 else ''} {names}{more}"
+
+
+def _has(tasks: list[Task]) -> str:
+    return "have" if len(tasks) > 1 else "has"
+
+
+def _from_whom(why: str) -> str:
+    if "behind job" in why:
+        return f"job {why.partition('behind job ')[2].partition(',')[0]}"
+    return "a worker that connects" if "connected" in why else "jobs that run now, for their slots"
+
+
+def _first_seen(scene: Scene, pipeline: Pipeline, tasks: list[Task]) -> float | None:
+    keys = [f"task {pipeline.number} {t.id}" for t in tasks]
+    known = [scene.since[k] for k in keys if k in scene.since]
+    if all(t.attempt == 1 and t.status is TaskStatus.WAITING for t in tasks):
+        return scene.job.since_s or None
+    return min(known, default=None)
+
+
+def _for(seconds: float) -> str:
+    seconds = max(0.0, seconds)
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
