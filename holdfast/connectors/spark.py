@@ -19,9 +19,15 @@ from holdfast.connect.placeholders import resolve
 from holdfast.connect.plugin import Context
 from holdfast.connect.report import Report
 from holdfast.connect.schema import Schema
-from holdfast.connect.sink import Committable, Identifier, Sink, Staging
+from holdfast.connect.sink import Committable, Identifier, Leftovers, Sink, Staging
 from holdfast.connect.source import Source
 from holdfast.connect.tables import Rows, Tables
+from holdfast.connectors.local_file.sweep import (
+    folders_like,
+    remove_tree,
+    safe,
+    safe_leftovers,
+)
 from holdfast.errors import OutcomeUnknown, UserError
 from holdfast.model.job import Guarantee
 from holdfast.model.secret import Secret
@@ -34,6 +40,7 @@ if TYPE_CHECKING:
 SECRET_NAMES = re.compile(r"pass|secret|token|credential|key|auth|sas|signature", re.IGNORECASE)
 DEFAULT_PATH = "default.default.default"
 STAGED = ".holdfast-"
+_TRY = re.compile(re.escape(STAGED) + r"(.+?-a\d+-s\d+)-.+")
 
 Problem = tuple[str, str]
 
@@ -189,7 +196,14 @@ class SparkSink(Sink[SparkSinkOptions]):
 
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Stage each table in a hidden folder, or write it at once where there is none."""
-        return [c for rows in tables for c in self._write(rows, staging)]
+        made: list[Committable] = []
+        try:
+            for rows in tables:
+                made += self._write(rows, staging)
+        except BaseException:
+            self.abort(made)  # nobody will hear of them
+            raise
+        return made
 
     def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
         """Move staged files into sight.  A file that was moved before stays where it is."""
@@ -203,6 +217,19 @@ class SparkSink(Sink[SparkSinkOptions]):
             if isinstance(committable.content, dict):
                 shutil.rmtree(str(committable.content["staged"]), ignore_errors=True)
 
+    def sweep(self, leftovers: Leftovers) -> None:
+        """Remove what is staged for a job, or for former attempts of a task of it."""
+        if self.options.folder is None:
+            return
+        ours = safe_leftovers(leftovers)
+        for folder in folders_like(str(self.options.folder)):
+            for path in list(folder.glob(f"{STAGED}*")):
+                staged = _TRY.fullmatch(path.name)
+                if staged and ours.include(staged[1]) and path.is_dir() and not path.is_symlink():
+                    remove_tree(path)
+            if leftovers.task is None:
+                (folder / self._mark).unlink(missing_ok=True)
+
     @property
     def _mark(self) -> str:
         """The name of the hidden file that says this job leaves a folder alone."""
@@ -214,8 +241,12 @@ class SparkSink(Sink[SparkSinkOptions]):
             self._write_at_once(rows, filled)
             yield Committable(1, path, -1, 0, None)
         elif not (filled.folder / self._mark).exists():
-            staged = filled.folder / f"{STAGED}{staging.name}-{_safe(path)}"
-            self._writer(rows, filled).mode("overwrite").save(staged.absolute().as_uri())
+            staged = filled.folder / f"{STAGED}{safe(staging.name)}-{safe(path)}"
+            try:
+                self._writer(rows, filled).mode("overwrite").save(staged.absolute().as_uri())
+            except BaseException:
+                remove_tree(staged)
+                raise
             files = sorted(p for p in staged.rglob("*") if p.is_file() and _is_data(p))
             content: Plain = {
                 "staged": str(staged),
@@ -285,8 +316,3 @@ def _move(content: dict[str, Plain]) -> None:
 def _is_data(path: Path) -> bool:
     """Say whether readers look at a file: those with a hidden name are checksums and ours."""
     return not path.name.startswith((".", "_"))
-
-
-def _safe(path: str) -> str:
-    """Return a table's path as part of a file name."""
-    return re.sub(r"[^\w.-]", "_", path)

@@ -49,6 +49,8 @@ class Assert(Sink[AssertOptions]):
             rules = self.options.rules.of(path)
             if rules:
                 _fail(path, _count_failures(rules, rows.get(path, 0)))
+        if not self._seen and not rows and not self.options.rules.tables_configs:
+            _fail("any", _count_failures(self.options.rules, 0))
         for named in self.options.rules.tables_configs:
             if named.table_path not in self._seen | set(rows):
                 _fail(named.table_path, _count_failures(named, 0))

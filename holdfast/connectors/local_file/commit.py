@@ -24,6 +24,7 @@ from holdfast.errors import OutcomeUnknown
 from holdfast.model.tree import Plain
 
 HIDDEN = ".holdfast"
+COMMITS = "commits"
 VERSION = 1
 KEPT_S = 7 * 24 * 3600
 """How long the log of a finished job's last commit is kept, for late repeats of it."""
@@ -82,7 +83,17 @@ def abort(staged: Iterable[Staged]) -> None:
     """Remove what was staged and is not committed."""
     for one in staged:
         shutil.rmtree(Path(one.root) / one.folder, ignore_errors=True)
-        _remove_if_empty(Path(one.root) / HIDDEN)
+        remove_if_empty(Path(one.root) / HIDDEN)
+
+
+def unfinished(root: Path) -> set[str]:
+    """Return the staged folders that commits which are written down still need."""
+    needed: set[str] = set()
+    for path in (root / HIDDEN / COMMITS).glob("[!.]*-*"):
+        with contextlib.suppress(FileNotFoundError):
+            entry = _load(path)
+            needed.update(entry.folders if not entry.done else ())
+    return needed
 
 
 class _Log:
@@ -91,7 +102,7 @@ class _Log:
     def __init__(self, root: Path, identifier: Identifier) -> None:
         self.root = root
         self.identifier = identifier
-        self.folder = root / HIDDEN / "commits"
+        self.folder = root / HIDDEN / COMMITS
         self.user = quote(identifier.user, safe="")
         self.path = self.folder / f"{self.user}-{identifier.number}"
 
@@ -239,6 +250,7 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
-def _remove_if_empty(folder: Path) -> None:
+def remove_if_empty(folder: Path) -> None:
+    """Remove a folder unless there is something in it, or it is gone."""
     with contextlib.suppress(OSError):
         folder.rmdir()

@@ -13,6 +13,8 @@ from holdfast.connectors.local_file.sink_options import (
 )
 from holdfast.errors import UserError
 
+TRIES = 3
+
 
 def prepare_folder(options: LocalFileSinkOptions) -> None:
     """Apply the save modes and make sure that the folder can be written.
@@ -76,6 +78,12 @@ def _clear(root: Path) -> None:
 
 def _try_to_write(root: Path) -> None:
     hidden = root / HIDDEN
-    hidden.mkdir(exist_ok=True)
-    with tempfile.TemporaryFile(dir=hidden):
-        pass
+    for left in reversed(range(TRIES)):
+        hidden.mkdir(exist_ok=True)
+        try:
+            with tempfile.TemporaryFile(dir=hidden):
+                return
+        except FileNotFoundError:
+            # Another job has just swept up and removed the folder because it was empty.
+            if not left:
+                raise

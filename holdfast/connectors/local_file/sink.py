@@ -1,13 +1,11 @@
 """The LocalFile sink."""
 
-import re
-import shutil
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from holdfast.connect.sink import Committable, Identifier, Sink, Staging
+from holdfast.connect.sink import Committable, Identifier, Leftovers, Sink, Staging
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.local_file.commit import HIDDEN, VERSION, Staged, abort, commit
 from holdfast.connectors.local_file.formats import Format
@@ -15,6 +13,7 @@ from holdfast.connectors.local_file.names import file_name
 from holdfast.connectors.local_file.save_mode import prepare_folder
 from holdfast.connectors.local_file.sink_options import LocalFileSinkOptions
 from holdfast.connectors.local_file.staged import Part, folder_of, prepend, staged_parts
+from holdfast.connectors.local_file.sweep import remove_tree, safe, sweep
 from holdfast.connectors.local_file.write import Layout, header_of, layout_of, stage
 from holdfast.errors import UserError
 from holdfast.model.table import Table
@@ -38,10 +37,14 @@ class LocalFileSink(Sink[LocalFileSinkOptions]):
         """Write each table into a hidden folder inside its path."""
         committables: list[Committable] = []
         parts: dict[str, int] = {}
-        for number, rows in enumerate(tables):
-            one = self._write(rows, staging, number, parts)
-            if one:
-                committables.append(one)
+        try:
+            for number, rows in enumerate(tables):
+                one = self._write(rows, staging, number, parts)
+                if one:
+                    committables.append(one)
+        except BaseException:
+            self.abort(committables)  # nobody will hear of them
+            raise
         return committables
 
     def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
@@ -52,19 +55,33 @@ class LocalFileSink(Sink[LocalFileSinkOptions]):
         """Remove staged files."""
         abort(_staged(c) for c in committables)
 
+    def sweep(self, leftovers: Leftovers) -> None:
+        """Remove what is staged for a job, or for former attempts of a task of it."""
+        sweep(self.options.root, leftovers)
+
     def _write(
         self, rows: Rows, staging: Staging, number: int, taken: dict[str, int]
     ) -> Committable | None:
         options = self.options_for(rows.table)
+        below = f"{HIDDEN}/{safe(staging.name)}-t{number}"
+        try:
+            return self._stage(rows, options, staging, below, taken)
+        except BaseException:
+            remove_tree(Path(options.root) / below)
+            raise
+
+    def _stage(
+        self, rows: Rows, options: LocalFileSinkOptions, staging: Staging, below: str,
+        taken: dict[str, int],
+    ) -> Committable | None:  # fmt: skip
         frame = rows.visible
         layout = layout_of(options, tuple(frame.columns), rows.table)
-        below = f"{HIDDEN}/{_safe(staging.name)}-t{number}"
         folder = Path(options.root) / below
         header = header_of(options, layout) if options.enable_header_write else b""
         counted = stage(frame, options, layout, str(folder))
         parts = staged_parts(folder, options, counted, header)
         if not parts:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(folder)
             return None
         if options.enable_header_write and not _has_header(options):
             for part in parts:
@@ -90,7 +107,7 @@ def _renames(
     if options.format is Format.BINARY:
         return [(p.path, p.path) for p in parts]
     transaction = "_".join(
-        _safe(text)
+        safe(text)
         for text in ("T", staging.job_id, staging.task, str(staging.attempt), str(staging.number))
     )
     name = file_name(
@@ -121,8 +138,3 @@ def _staged(committable: Committable) -> Staged:
             code="sink.committable_version",
         )
     return Staged.from_plain(committable.content)
-
-
-def _safe(text: str) -> str:
-    """Return a text that can stand in a file name."""
-    return re.sub(r"[^\w.-]", "_", text)
