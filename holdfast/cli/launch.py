@@ -1,23 +1,32 @@
 """Run a job in this process, from its file to its exit code."""
 
+import importlib
 import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from holdfast.cli.load import checked, read_tree, spark_settings
 from holdfast.cli.logs import event, log, log_to
 from holdfast.cli.terminal import Progress, screen, show_warnings, statistics
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
+from holdfast.node.outcome import Outcome, Status, admit
+from holdfast.plan.spec import Spec
 from holdfast.worker import aot, driver, home
-from holdfast.worker.embedded import EmbeddedRun, Outcome, Status, admit
-from holdfast.worker.meter import Totals, first_job_s
-from holdfast.worker.task import Running
+from holdfast.worker.attempt import Runner
+from holdfast.worker.meter import first_job_s
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from holdfast.node.embedded import Embedded
 
 
 @dataclass(frozen=True)
@@ -46,28 +55,30 @@ def launch(asked: Launch) -> int:
     number = asked.job_id or _new_id()
     logged = asked.log_file or home.logs() / f"job-{number}.log"
     log_to(logged, terminal_json=asked.json_log)
-    # The JVM boots while the file is checked and Python imports Spark.
+    # The JVM boots while the file is checked, Python imports Spark, and a leader is elected.
     starting = driver.begin(spark_settings(tree), asked.cores, logged.with_suffix(".spark.log"))
-    try:
+    with ExitStack() as cleanup:
+        cleanup.callback(driver.stop, starting)
         registry = Registry.load(asked.plugins)
         python = asked.allow_python
         job = checked(tree, asked.file, registry, report, name=asked.name, allow_python=python)
         admit(job, asked.slots, asked.tags)
         show_warnings(report.warnings)
+        runner = Runner(registry, starting.session, starting.loss)
+        embedded = _embedded(runner, asked.tags)
+        cleanup.callback(embedded.close)
+        embedded.start()
+        spec = Spec(str(asked.file), tree, asked.name, asked.lenient, python)
+        embedded.submit(spec, job, number)
         spark = starting.session()
-        embedded = EmbeddedRun(
-            lambda stop: Running(job, number, registry, spark, Totals(), stop.is_set, python), _say
-        )
         event("job started", job_id=number, job=job.name, file=str(asked.file))
-        outcome, code = follow(embedded, quiet=asked.quiet or asked.json_log)
-    finally:
-        driver.stop(starting)
+        outcome, code = follow(embedded, spark, quiet=asked.quiet or asked.json_log)
     aot.train_in_background_if_missing()
     return _close(outcome, code, number, logged)
 
 
-def follow(embedded: EmbeddedRun, *, quiet: bool) -> tuple[Outcome, int]:
-    """Run a job to its end, showing progress; Ctrl-C and SIGTERM cancel it."""
+def follow(embedded: "Embedded", spark: "SparkSession", *, quiet: bool) -> tuple[Outcome, int]:
+    """Wait for a job's end, showing progress; Ctrl-C and SIGTERM cancel it."""
     asked: list[int] = []
 
     def cancel(number: int, _frame: FrameType | None) -> None:
@@ -80,22 +91,28 @@ def follow(embedded: EmbeddedRun, *, quiet: bool) -> tuple[Outcome, int]:
     before = {s: signal.signal(s, cancel) for s in (signal.SIGINT, signal.SIGTERM)}
     started = datetime.now()
     try:
-        embedded.start()
         with Progress(embedded, quiet=quiet) as progress:
             progress.wait()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    outcome, totals = embedded.outcome(), embedded.running.totals
-    written = totals.committed
-    lost = sum(totals.written.values()) - written if outcome.status is Status.FAILED else 0
-    table = statistics(started, datetime.now(), totals.read, written, max(0, lost))
+    outcome, view = embedded.outcome(), embedded.view()
+    written = view.committed
+    lost = view.rows_written - written if outcome.status is Status.FAILED else 0
+    table = statistics(started, datetime.now(), view.read, written, max(0, lost))
     screen.print(table, markup=False)
-    first = first_job_s(embedded.running.spark) if outcome.status is Status.FINISHED else None
-    facts = {"read": totals.read, "written": written, "first_spark_job": first}
+    first = first_job_s(spark) if outcome.status is Status.FINISHED else None
+    facts = {"read": view.read, "written": written, "first_spark_job": first}
     event("job ended", status=outcome.status, **facts)
     code = {Status.FINISHED: 0, Status.CANCELED: 128 + (asked or [signal.SIGINT])[0]}
     return outcome, code.get(outcome.status, 1)
+
+
+def _embedded(runner: Runner, tags: Mapping[str, str]) -> "Embedded":
+    """Return the control plane.  Its many modules are imported only now that Spark is starting."""
+    module = importlib.import_module("holdfast.node.embedded")
+    embedded: Embedded = module.Embedded(runner, _say, tags)
+    return embedded
 
 
 def _close(outcome: Outcome, code: int, job_id: str, logged: Path) -> int:

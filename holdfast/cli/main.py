@@ -2,31 +2,64 @@
 
 0 the job ended as it should; 1 it did not, or its file is wrong; 2 the command line is wrong;
 130 it was cancelled with Ctrl-C, 143 by SIGTERM.
+
+Only the file of the verb that is asked for is loaded: a run needs no web server, and a second of
+start-up is a second of every run.
 """
 
+import importlib
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
-from holdfast.cli import connector, job, machine
+from holdfast.cli.seatunnel import translated
 from holdfast.cli.terminal import show_error
 from holdfast.errors import HoldfastError, UsageError
 
-app = typer.Typer(
-    name="holdfast",
-    help="Run SeaTunnel job files on Spark. Start with: holdfast run JOB_FILE",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-app.command("run")(job.run)
-app.command("check")(job.check)
-app.command("plan")(job.plan)
-app.command("connectors")(connector.connectors)
-app.command("warmup")(machine.warmup)
+VERBS = {
+    "run": "job",
+    "check": "job",
+    "plan": "job",
+    "submit": "cluster",
+    "list": "cluster",
+    "status": "cluster",
+    "explain": "cluster",
+    "logs": "cluster",
+    "cancel": "cluster",
+    "savepoint": "cluster",
+    "restore": "cluster",
+    "cluster": "cluster",
+    "master": "node",
+    "worker": "node",
+    "config": "node",
+    "connectors": "connector",
+    "warmup": "machine",
+}
+"""Each verb and the file it is in; its function has its name."""
+
+FUNCTIONS = {"list": "list_jobs"}
+"""Where a verb is a word that Python has taken."""
+
+
+def build(arguments: Sequence[str]) -> typer.Typer:
+    """Return the command line with the verb that is asked for, or with all of them."""
+    app = typer.Typer(
+        name="holdfast",
+        help="Run SeaTunnel job files on Spark. Start with: holdfast run JOB_FILE",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(top)
+    asked = [word for word in arguments[:1] if word in VERBS]
+    for verb in asked or VERBS:
+        module = importlib.import_module(f"holdfast.cli.{VERBS[verb]}")
+        app.command(verb)(getattr(module, FUNCTIONS.get(verb, verb)))
+    return app
 
 
 def _version(asked: bool) -> None:
@@ -35,7 +68,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def top(
     show_version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -48,7 +80,8 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     debug = "--debug" in sys.argv
     try:
-        app()
+        arguments = translated(sys.argv[1:])
+        build(arguments)(arguments)
     except HoldfastError as error:
         show_error(error, debug=debug)
         sys.exit(2 if isinstance(error, UsageError) else 1)

@@ -5,14 +5,14 @@ import time
 import traceback
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Protocol
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table as Grid
 
 from holdfast.errors import HoldfastError, JobFileError, Mistake
-from holdfast.worker.embedded import EmbeddedRun
-from holdfast.worker.meter import Measured
+from holdfast.node.outcome import View
 
 PLAIN_EVERY_S = 10.0
 LIVE_EVERY_S = 0.5
@@ -57,13 +57,23 @@ def statistics(started: datetime, ended: datetime, read: int, written: int, fail
     return "\n".join(["", line, f"{'Job Statistic Information':^47}".rstrip(), line, *body, line])
 
 
+class Shown(Protocol):
+    """A job that can be watched."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait at most so long; say whether it has ended."""
+
+    def view(self) -> View:
+        """Return how far it has come."""
+
+
 class Progress:
     """Rows, rows a second and bytes for each table, while a job runs.
 
     A live table on a terminal; a line every ten seconds where output goes to a file.
     """
 
-    def __init__(self, run: EmbeddedRun, *, quiet: bool) -> None:
+    def __init__(self, run: Shown, *, quiet: bool) -> None:
         self.run = run
         self.quiet = quiet
         self.started_s = time.monotonic()
@@ -85,35 +95,33 @@ class Progress:
             if self.quiet:
                 continue
             if self.live.is_started:
-                self.live.update(self._grid(self.run.measured()))
+                self.live.update(self._grid(self.run.view()))
             elif time.monotonic() - self.said_s >= PLAIN_EVERY_S:
                 self.said_s = time.monotonic()
-                screen.print(self._line(self.run.measured()))
+                screen.print(self._line(self.run.view()))
 
     def _rate(self, rows: int) -> float:
         return rows / max(time.monotonic() - self.started_s, 0.001)
 
-    def _line(self, now: Measured) -> str:
-        totals = self.run.running.totals
-        read = totals.read + now.rows_in
-        written = sum(totals.written.values()) + now.rows_out
+    def _line(self, now: View) -> str:
+        read = now.read + now.moving.rows_in
+        written = now.rows_written + now.moving.rows_out
         return (
-            f"{self.run.running.job.name}: read {read:,} rows, written {written:,},"
-            f" committed {totals.committed:,} ({self._rate(written):,.0f} rows/s)"
+            f"{now.name}: read {read:,} rows, written {written:,},"
+            f" committed {now.committed:,} ({self._rate(written):,.0f} rows/s)"
         )
 
-    def _grid(self, now: Measured) -> Grid:
-        totals = self.run.running.totals
+    def _grid(self, now: View) -> Grid:
         grid = Grid(title=self._line(now), title_justify="left", box=None, pad_edge=False)
         for name in ("table", "rows", "rows/s", "size"):
             grid.add_column(name, justify="left" if name == "table" else "right", style="cyan")
-        for table, rows in sorted(totals.written.items()):
-            size = human_bytes(totals.written_bytes[table])
-            grid.add_row(table, f"{rows:,}", f"{self._rate(rows):,.0f}", size)
-        if now.rows_out or now.rows_in:
-            moving = now.rows_out or now.rows_in
-            size = human_bytes(now.bytes_out or now.bytes_in)
-            grid.add_row("moving now", f"{moving:,}", f"{self._rate(moving):,.0f}", size)
+        for table, (rows, size) in sorted(now.written.items()):
+            grid.add_row(table, f"{rows:,}", f"{self._rate(rows):,.0f}", human_bytes(size))
+        moving = now.moving
+        if moving.rows_out or moving.rows_in:
+            rows = moving.rows_out or moving.rows_in
+            moved = human_bytes(moving.bytes_out or moving.bytes_in)
+            grid.add_row("moving now", f"{rows:,}", f"{self._rate(rows):,.0f}", moved)
         return grid
 
 

@@ -15,6 +15,9 @@ from holdfast.model.job import Stage
 MALFORMED = "spark.malformed_record"
 """The code of an error about a row that Spark's parser could not read whole."""
 
+GONE = "spark.gone"
+"""The code of an error that says that Spark's JVM does not answer any more."""
+
 _SENTENCE = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] (.*?) SQLSTATE: (\w{5})", re.DOTALL)
 _CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled part of cancelled job group", "has been cancelled")
 _USERS_FAULT = ("22", "42", "P0")
@@ -28,18 +31,18 @@ _SETTING = re.compile(r" If necessary set \"?spark\.\S+ to \S+ to bypass this er
 @contextmanager
 def explained(stage: Stage) -> Iterator[None]:
     """Run a plug-in's code; whatever Spark raises comes out as a HoldfastError about that stage."""
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
 
     try:
         yield
-    except (PySparkException, Py4JError) as error:
-        raise explain(error, stage) from error
-    except (ConnectionError, EOFError) as error:
+    except (Py4JNetworkError, ConnectionError, EOFError) as error:
         raise Unavailable(
             f"{stage.id}: Spark's Java process is gone ({error}). Its log says why.",
-            code="spark.gone",
+            code=GONE,
         ) from error
+    except (PySparkException, Py4JError) as error:
+        raise explain(error, stage) from error
 
 
 def explain(error: Exception, stage: Stage) -> HoldfastError:

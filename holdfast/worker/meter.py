@@ -6,9 +6,11 @@ still runs.
 """
 
 import threading
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from holdfast.core.gather import Counts, Written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,21 +28,34 @@ class Measured:
 
 def measure(spark: "SparkSession", group: str) -> Measured:
     """Return what the jobs of a group have read and written, finished or not."""
-    context = spark.sparkContext
-    store = context._jsc.sc().statusStore()
-    tracker = context.statusTracker()
     rows_in = bytes_in = rows_out = bytes_out = 0
-    stages: set[int] = set()
-    for job in tracker.getJobIdsForGroup(group):
-        info = tracker.getJobInfo(job)
-        stages.update(info.stageIds if info else ())
-    for stage_id in stages:
-        stage = store.lastStageAttempt(stage_id)
+    for stage in _stages(spark, group):
         rows_in += stage.inputRecords()
         bytes_in += stage.inputBytes()
         rows_out += stage.outputRecords()
         bytes_out += stage.outputBytes()
     return Measured(rows_in, bytes_in, rows_out, bytes_out)
+
+
+def pulse(spark: "SparkSession", group: str) -> int:
+    """Return a number that changes as long as the Spark jobs of a group get on."""
+    beats = 0
+    for stage in _stages(spark, group):
+        beats += 1 + stage.numCompleteTasks() + stage.inputRecords() + stage.outputRecords()
+        beats += stage.shuffleReadRecords() + stage.shuffleWriteRecords()
+    return beats
+
+
+def _stages(spark: "SparkSession", group: str) -> Iterator[Any]:
+    """Return Spark's own figures of every stage of a group's jobs."""
+    context = spark.sparkContext
+    store = context._jsc.sc().statusStore()
+    tracker = context.statusTracker()
+    stages: set[int] = set()
+    for job in tracker.getJobIdsForGroup(group):
+        info = tracker.getJobInfo(job)
+        stages.update(info.stageIds if info else ())
+    return (store.lastStageAttempt(stage_id) for stage_id in stages)
 
 
 def first_job_s(spark: "SparkSession") -> float | None:
@@ -50,44 +65,60 @@ def first_job_s(spark: "SparkSession") -> float | None:
     return min((t.get().getTime() / 1000 for t in times if t.isDefined()), default=None)
 
 
-@dataclass
-class Totals:
-    """A job's counters.  Written by task threads, read by whoever shows progress."""
+class Tally:
+    """A task's counters since the start of its job's life, and what is moving right now.
 
-    read: int = 0
-    written: Counter[str] = field(default_factory=Counter)
-    written_bytes: Counter[str] = field(default_factory=Counter)
-    committed: int = 0
-    groups: dict[str, None] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    Its thread counts whole slices; others look at any time.
+    """
+
+    def __init__(self, counts: Counts | None = None) -> None:
+        counts = counts or Counts()
+        self._lock = threading.Lock()
+        self._read = counts.read
+        self._written = {(w.sink, w.table): (w.rows, w.bytes) for w in counts.written}
+        self._group: str | None = None
+        self._moving = Measured()
 
     def add_read(self, rows: int) -> None:
         """Count what a finished slice has read."""
-        with self.lock:
-            self.read += rows
+        with self._lock:
+            self._read += rows
 
-    def add_written(self, table: str, rows: int, size: int) -> None:
-        """Count what a finished slice has written to one table."""
-        with self.lock:
-            self.written[table] += rows
-            self.written_bytes[table] += size
-
-    def add_committed(self, rows: int) -> None:
-        """Count rows that a commit has made visible."""
-        with self.lock:
-            self.committed += rows
+    def add_written(self, sink: str, table: str, rows: int, size: int) -> None:
+        """Count what a finished slice has written to one table of one sink."""
+        with self._lock:
+            before = self._written.get((sink, table), (0, 0))
+            self._written[sink, table] = (before[0] + rows, before[1] + size)
 
     def watch(self, group: str) -> None:
-        """Note a job group whose Spark jobs are running now."""
-        with self.lock:
-            self.groups[group] = None
+        """Note the job group whose Spark jobs run now; a task has one at a time."""
+        with self._lock:
+            self._group, self._moving = group, Measured()
 
-    def unwatch(self, group: str) -> None:
-        """Forget a group; what it moved is in the totals, or was lost with its attempt."""
-        with self.lock:
-            self.groups.pop(group, None)
+    def unwatch(self) -> None:
+        """Forget the group; what it moved is about to be counted, or is lost with its attempt."""
+        with self._lock:
+            self._group, self._moving = None, Measured()
 
-    def running(self) -> tuple[str, ...]:
-        """Return the groups at work now."""
-        with self.lock:
-            return tuple(self.groups)
+    def watched(self) -> str | None:
+        """Return the group at work now."""
+        return self._group
+
+    def moves(self, group: str, measured: Measured) -> None:
+        """Note what a group has moved so far, unless it has ended meanwhile."""
+        with self._lock:
+            if self._group == group:
+                self._moving = measured
+
+    def moving(self) -> Measured:
+        """Return what the group at work has moved when somebody last looked."""
+        return self._moving
+
+    def counts(self) -> Counts:
+        """Return the counters, as a checkpoint keeps them."""
+        with self._lock:
+            written = tuple(
+                Written(sink, table, rows, size)
+                for (sink, table), (rows, size) in sorted(self._written.items())
+            )
+            return Counts(self._read, written)

@@ -5,6 +5,7 @@ when they count.  After a failure the task is thrown away and a new attempt star
 position that was kept.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,34 +15,47 @@ from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Committable, Sink, Staging
 from holdfast.connect.source import END, Budget, Nothing, Slice, Source
 from holdfast.connect.tables import Rows, Tables
-from holdfast.errors import Cancelled, HoldfastError, UserError
+from holdfast.errors import Cancelled, UserError
 from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 from holdfast.plan.build import build_plugin, context_for
 from holdfast.worker.compose import Composed, Composer
 from holdfast.worker.failures import MALFORMED, explained
-from holdfast.worker.meter import Measured, Totals, measure
+from holdfast.worker.meter import Measured, Tally, measure
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+log = logging.getLogger("holdfast")
+
+
+def _pass(_name: str) -> None:
+    """Pass a named moment that nobody waits for."""
+
 
 @dataclass(frozen=True)
 class Running:
-    """What every task of a job shares."""
+    """What a task runs as part of: its job, one life of it, and the Spark it has."""
 
     job: Job
     job_id: str
     registry: Registry
     spark: "SparkSession"
-    totals: Totals
+    tally: Tally
     cancelled: Callable[[], bool]
     allow_python: bool = False
+    incarnation: str = ""
+    pass_now: Callable[[str], None] = _pass
+
+    @property
+    def life(self) -> str:
+        """A name that no other job and no other life of this one has."""
+        return f"{self.job_id}.{self.incarnation}" if self.incarnation else self.job_id
 
 
 @dataclass
-class Staged:
+class Made:
     """What a slice has staged for each sink, and where each source reads next if it is kept."""
 
     positions: dict[str, Plain]
@@ -60,7 +74,7 @@ class TaskRun:
         self.attempt = attempt
         self.positions = dict(positions)
         self.number = 0
-        self.ended = False
+        self.at_end: frozenset[str] = frozenset()
         self._composed: tuple[dict[str, Slice], Composed] | None = None
         python = running.allow_python
         self.stages = [job.stage(s) for s in task.stages]
@@ -81,20 +95,25 @@ class TaskRun:
     @property
     def group(self) -> str:
         """The Spark job group of this attempt: what a cancel names."""
-        return f"{self.running.job_id}/{self.task.id}/{self.attempt}"
+        return f"{self.running.life}/{self.task.id}/{self.attempt}"
+
+    @property
+    def ended(self) -> bool:
+        """Whether every source has been read to its end."""
+        return len(self.at_end) == len(self.sources)
 
     def plan(self, budget: Budget) -> dict[str, Slice]:
-        """Return the next slice of each source that has one; none left for ever sets `ended`."""
+        """Return the next slice of each source that has one; `at_end` has those without."""
         if self.task.whole:
             budget = Budget(None, budget.now_s)
         answers: dict[str, Slice | Nothing] = {
             stage: source.plan(self.positions.get(stage), budget)
             for stage, source in self.sources.items()
         }
-        self.ended = all(answer is END for answer in answers.values())
+        self.at_end = frozenset(stage for stage, answer in answers.items() if answer is END)
         return {stage: a for stage, a in answers.items() if isinstance(a, Slice)}
 
-    def run(self, slices: Mapping[str, Slice]) -> Staged:
+    def run(self, slices: Mapping[str, Slice]) -> Made:
         """Read the slices and stage them for every sink."""
         try:
             staged, read = self._stage_slices(slices)
@@ -102,10 +121,11 @@ class TaskRun:
             if error.code != MALFORMED or not self._read_carefully(slices):
                 raise
             staged, read = self._stage_slices(slices)
-        totals = self.running.totals
-        for committable in (c for made in staged.committables.values() for c in made):
-            totals.add_written(committable.table, committable.rows, committable.bytes)
-        totals.add_read(read)
+        tally = self.running.tally
+        for sink, made in staged.committables.items():
+            for committable in made:
+                tally.add_written(sink, committable.table, committable.rows, committable.bytes)
+        tally.add_read(read)
         self.positions = staged.positions
         return staged
 
@@ -114,18 +134,18 @@ class TaskRun:
         answers = [self.sources[stage].read_carefully() for stage in slices]
         return any(answers)
 
-    def _stage_slices(self, slices: Mapping[str, Slice]) -> tuple[Staged, int]:
+    def _stage_slices(self, slices: Mapping[str, Slice]) -> tuple[Made, int]:
         """Stage the slices for every sink; return that, and how many rows were read."""
         composed = self.compose(slices)
-        staged = Staged({**self.positions, **{stage: s.after for stage, s in slices.items()}})
+        staged = Made({**self.positions, **{stage: s.after for stage, s in slices.items()}})
         read: Counter[str] = Counter()
         try:
             for sink, rows in ((s, r) for s, tables in composed.sinks.items() for r in tables):
                 if self.running.cancelled():
                     raise Cancelled(f"Task {self.task.id} was cancelled.")
                 read[sink] += self._write(sink, rows, staged)
-        except HoldfastError:
-            self.abort(staged)
+        except BaseException:
+            self.drop(staged)
             raise
         finally:
             composed.release()
@@ -161,28 +181,42 @@ class TaskRun:
         self._composed = (dict(slices), self.composer.compose(read))
         return self._composed[1]
 
-    def abort(self, staged: Staged) -> None:
+    def abort(self, staged: Made) -> None:
         """Remove what was staged and will not be committed."""
         for sink, committables in staged.committables.items():
             self.sinks[sink].abort(committables)
 
-    def _write(self, sink: str, rows: Rows, staged: Staged) -> int:
+    def drop(self, staged: Made) -> None:
+        """Remove what was staged after something else failed, which is what people must hear of.
+
+        What cannot be removed now is swept up later.
+        """
+        try:
+            self.abort(staged)
+        except Exception as error:  # noqa: BLE001  what failed first is raised by the caller
+            log.warning("%s: staged rows could not be removed: %s", self.group, error)
+
+    def _write(self, sink: str, rows: Rows, staged: Made) -> int:
         """Stage one table for one sink; return how many rows its Spark jobs read.
 
         One table at a time, so that Spark's counters speak of that table.
         """
-        spark, totals = self.running.spark, self.running.totals
-        staging = Staging(self.running.job_id, self.task.id, self.attempt, self.number)
+        running, spark = self.running, self.running.spark
+        staging = Staging(
+            running.job_id, self.task.id, self.attempt, self.number, running.incarnation
+        )
         self.number += 1
         group = f"{self.group}/{staging.number}"
-        spark.sparkContext.setJobGroup(group, f"{self.running.job.name} {sink}", True)
-        totals.watch(group)
+        spark.sparkContext.setJobGroup(group, f"{running.job.name} {sink}", True)
+        running.tally.watch(group)
         try:
+            running.pass_now("before:worker.stage")
             with explained(self._stage(sink)):
                 made = list(self.sinks[sink].write(Tables([rows]), staging))
-            measured = measure(spark, group)
+                measured = measure(spark, group)
+            running.pass_now("after:worker.stage")
         finally:
-            totals.unwatch(group)
+            running.tally.unwatch()
         made = [_counted(c, measured) for c in made]
         staged.committables.setdefault(sink, []).extend(made)
         return measured.rows_in
@@ -196,7 +230,7 @@ def _counted(committable: Committable, measured: Measured) -> Committable:
     return committable if committable.rows >= 0 else replace(committable, rows=measured.rows_out)
 
 
-def _rows(staged: Staged) -> int:
+def _rows(staged: Made) -> int:
     """Rows staged, counted once though several sinks may have written them."""
     sums = [sum(c.rows for c in made) for made in staged.committables.values()]
     return max(sums, default=0)

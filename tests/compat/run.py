@@ -8,6 +8,7 @@ streaming one must move rows, then cancel cleanly.
 
 import contextlib
 import io
+import logging
 import shutil
 import sys
 import tempfile
@@ -18,15 +19,16 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from holdfast.cli.load import checked, read_tree
+from holdfast.cli.load import read_tree
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.errors import HoldfastError, JobFileError
 from holdfast.model.job import Job, Mode
+from holdfast.node.embedded import Embedded
+from holdfast.node.outcome import Outcome, Status, admit
+from holdfast.plan.spec import Spec
 from holdfast.worker import driver
-from holdfast.worker.embedded import EmbeddedRun, Outcome, Status, admit
-from holdfast.worker.meter import Totals
-from holdfast.worker.task import Running
+from holdfast.worker.attempt import Runner
 from tests.compat.suite import Case, deferred, load_cases, set_up
 
 BATCH_S_MAX = 120.0
@@ -56,6 +58,7 @@ def main() -> int:
     data = scratch / "seatunnel"
     shutil.copytree(suite / "seatunnel", data)
     cases.sort(key=lambda c: deferred(c, data))
+    logging.getLogger("holdfast").addHandler(logging.NullHandler())
     starting = driver.begin({}, None, scratch / "spark.log")
     try:
         session, registry = starting.session(), Registry.load()
@@ -75,14 +78,14 @@ def run_case(
     note = ""
     try:
         try:
-            job = load(copy, case, registry, Report())
+            spec, job = load(copy, case, registry, lenient=False)
         except JobFileError as error:
             if not all("unknown option" in m.message for m in error.mistakes):
                 raise
             note = f"--lenient: {len(error.mistakes)} unknown option(s) ignored"
-            job = load(copy, case, registry, Report(lenient=True))
+            spec, job = load(copy, case, registry, lenient=True)
         admit(job, case.slots, dict(job.tag_filter) if case.tagged else {})
-        outcome = run(job, case, spark, registry)
+        outcome = run(spec, job, case, Runner(registry, lambda: spark))
         code = {Status.FINISHED: 0, Status.CANCELED: 0}.get(outcome.status, 1)
         reason = str(outcome.error) if code else ""
         if outcome.status is Status.CANCELED and not case.streaming:
@@ -98,33 +101,41 @@ def run_case(
     return ended
 
 
-def load(copy: Path, case: Case, registry: Registry, report: Report) -> Job:
+def load(copy: Path, case: Case, registry: Registry, *, lenient: bool) -> tuple[Spec, Job]:
     """Parse and check a job file."""
+    report = Report(lenient=lenient)
     tree = read_tree(copy, case.variables, report)
-    return checked(tree, copy, registry, report)
+    spec = Spec(str(copy), tree, lenient=lenient)
+    return spec, spec.job(registry, report)
 
 
-def run(job: Job, case: Case, spark: SparkSession, registry: Registry) -> Outcome:
+def run(spec: Spec, job: Job, case: Case, runner: Runner) -> Outcome:
     """Run a job until it ends; a streaming one until rows have moved, then cancel it."""
     number = str(time.time_ns())[:18]
     said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        embedded = EmbeddedRun(
-            lambda stop: Running(job, number, registry, spark, Totals(), stop.is_set),
-            lambda message: None,
-        )
-        embedded.start()
-        streams = case.streaming or job.mode is Mode.STREAMING
-        deadline = time.monotonic() + (STREAM_S_MAX if streams else BATCH_S_MAX)
-        while not embedded.wait(0.05) and time.monotonic() < deadline:
-            # A sink that delays each row has moved some long before its first slice is done.
-            if case.streaming and (embedded.running.totals.written or "Row#" in said.getvalue()):
-                break
-        if embedded.wait(0):
-            return embedded.outcome()
-        moved = sum(embedded.running.totals.written.values()) or "Row#" in said.getvalue()
-        embedded.cancel()
-        assert embedded.wait(CANCEL_S_MAX), f"{case.name} does not cancel"
+    embedded = Embedded(runner, lambda message: None, dict(job.tag_filter))
+    try:
+        with contextlib.redirect_stdout(said):
+            embedded.start()
+            embedded.submit(spec, job, number)
+            return watch(embedded, job, case, said)
+    finally:
+        embedded.close()
+
+
+def watch(embedded: Embedded, job: Job, case: Case, said: io.StringIO) -> Outcome:
+    """Wait for what a case is to show, and return how it ended."""
+    streams = case.streaming or job.mode is Mode.STREAMING
+    deadline = time.monotonic() + (STREAM_S_MAX if streams else BATCH_S_MAX)
+    while not embedded.wait(0.05) and time.monotonic() < deadline:
+        # A sink that delays each row has moved some long before its first slice is done.
+        if case.streaming and (embedded.view().written or "Row#" in said.getvalue()):
+            break
+    if embedded.wait(0):
+        return embedded.outcome()
+    moved = embedded.view().rows_written or "Row#" in said.getvalue()
+    embedded.cancel()
+    assert embedded.wait(CANCEL_S_MAX), f"{case.name} does not cancel"
     if case.streaming and not moved:
         raise HoldfastError(f"no row moved within {STREAM_S_MAX:.0f} s")
     return embedded.outcome()

@@ -1,6 +1,6 @@
 """Plug-ins that fail on order, for tests of the runner."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from holdfast import (
@@ -20,6 +20,7 @@ from holdfast import (
     UserError,
     options,
 )
+from holdfast.connect.sink import Leftovers
 from holdfast.connect.source import Nothing
 from holdfast.model.tree import Plain
 
@@ -33,12 +34,14 @@ class CountOptions:
     table: str = "count"  #: The table's path.
     column: str = "id"  #: The column's name.
     streaming: bool = False  #: Idle at the end instead of ending.
+    sleep_ms: int = 0  #: How long Spark sleeps over each slice.
 
 
 class Count(Source[CountOptions]):
     """Ten rows a slice: 0-9, 10-19 and so on."""
 
     name = "Count"
+    released: ClassVar[list[Plain]] = []
 
     def plan(self, position: Plain, budget: Budget) -> Slice | Nothing:
         done = position if isinstance(position, int) else 0
@@ -46,15 +49,22 @@ class Count(Source[CountOptions]):
             return IDLE if self.options.streaming else END
         return Slice(done, done + 1)
 
+    def committed(self, position: Plain) -> None:
+        Count.released.append(position)
+
     def read(self, spark: "SparkSession", content: Plain) -> Tables:
         assert isinstance(content, int)
-        frame = spark.range(content * 10, content * 10 + 10)
+        frame = spark.range(content * 10, content * 10 + 10, 1, 1)
+        if self.options.sleep_ms:
+            slept = f"java_method('java.lang.Thread', 'sleep', {self.options.sleep_ms}L)"
+            frame = frame.filter(f"id % 10 <> 0 OR {slept} IS NOT NULL")
         return Tables([Rows.of(self.options.table, frame.toDF(self.options.column))])
 
 
 @options
 class CellarOptions:
     fail_on: list[int] = []  #: Numbers of the writes that fail.
+    fail_once_visible: bool = False  #: Fail one write after the first commit.
     refuse: bool = False  #: Refuse the end of the input.
     break_on_commit: bool = False  #: Fail the first commit.
 
@@ -68,19 +78,26 @@ class Cellar(Sink[CellarOptions]):
     commits: ClassVar[list[Identifier]] = []
     prepared: ClassVar[list[str]] = []
     writes: ClassVar[list[str]] = []
+    swept: ClassVar[list[Leftovers]] = []
     broken: ClassVar[bool] = False
 
     @classmethod
     def empty(cls) -> None:
-        for kept in (cls.staged, cls.visible, cls.commits, cls.prepared, cls.writes):
+        for kept in (
+            cls.staged, cls.visible, cls.commits, cls.prepared, cls.writes, cls.swept
+        ):  # fmt: skip
             kept.clear()
         cls.broken = False
+        Count.released.clear()
 
     def prepare(self, tables: Sequence[Table]) -> None:
         Cellar.prepared.append(",".join(f"{t.path}({','.join(t.names)})" for t in tables))
 
     def write(self, tables: Tables, staging: Staging) -> list[Committable]:
         Cellar.writes.append(staging.name)
+        if self.options.fail_once_visible and Cellar.visible and not Cellar.broken:
+            Cellar.broken = True
+            raise Unavailable("The cellar door sticks.")
         if len(Cellar.writes) in self.options.fail_on:
             raise Unavailable("The cellar door sticks.")
         made = []
@@ -102,6 +119,11 @@ class Cellar(Sink[CellarOptions]):
         for c in committables:
             Cellar.staged.pop(str(c.content), None)
 
-    def finish(self, rows: dict[str, int]) -> None:
+    def sweep(self, leftovers: Leftovers) -> None:
+        Cellar.swept.append(leftovers)
+        for name in [n for n in Cellar.staged if leftovers.include(n)]:
+            del Cellar.staged[name]
+
+    def finish(self, rows: Mapping[str, int]) -> None:
         if self.options.refuse:
             raise UserError(f"Refused: {dict(rows)}.")

@@ -1,0 +1,325 @@
+"""The verbs that talk to a cluster: submit, list, status, explain, cancel and their like."""
+
+import json
+import os
+import secrets
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from holdfast.cli.follow import Follower
+from holdfast.cli.job import (
+    AllowPython,
+    Debug,
+    JobFile,
+    JobId,
+    Lenient,
+    Name,
+    Quiet,
+    Variables,
+    one_file,
+)
+from holdfast.cli.job import Config as FileFlag
+from holdfast.cli.load import read_tree
+from holdfast.cli.terminal import screen
+from holdfast.connect.report import Report
+from holdfast.errors import UserError
+from holdfast.node.api_views import ENDED, Accepted
+from holdfast.node.client import Client, date_text, explained_text
+from holdfast.node.config import find_token, load_config
+from holdfast.plan.spec import Spec, encode_spec
+from holdfast.plan.variables import parse_assignments
+
+RESTORE_S_MAX = 300.0
+"""How long a restore waits for the id of the job that was stopped."""
+
+Masters = Annotated[
+    str | None,
+    typer.Option(
+        "--masters", metavar="URL,URL", help="The masters to ask; HOLDFAST_MASTERS by default."
+    ),
+]
+NodeFile = Annotated[
+    str | None,
+    typer.Option(
+        "--node-config", metavar="FILE", help="A node's YAML file, for masters and token."
+    ),
+]
+Token = Annotated[
+    str | None, typer.Option("--token-file", metavar="FILE", help="The file with the token.")
+]
+Patience = Annotated[
+    float, typer.Option("--patience", metavar="SECONDS", help="How long to look for a leader.")
+]
+Wait = Annotated[bool, typer.Option("--wait/--async", help="Wait for the end of the job.")]
+CloseJob = Annotated[
+    bool, typer.Option("-cj", "--close-job", help="Cancel the job if this command is ended.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+OneJob = Annotated[str, typer.Argument(metavar="JOB_ID", help="The job's id.")]
+Jobs = Annotated[list[str], typer.Argument(metavar="JOB_ID...", help="The jobs' ids.")]
+
+
+def submit(
+    file: JobFile = None,
+    config: FileFlag = None,
+    variable: Variables = None,
+    name: Name = None,
+    job_id: JobId = None,
+    restore: Annotated[
+        bool, typer.Option("--restore", help="Start from the savepoint of --set-job-id.")
+    ] = False,
+    wait: Wait = True,
+    close_job: CloseJob = False,
+    lenient: Lenient = False,
+    allow_python: AllowPython = False,
+    quiet: Quiet = False,
+    masters: Masters = None,
+    node_config: NodeFile = None,
+    token_file: Token = None,
+    patience: Patience = 30.0,
+    debug: Debug = False,
+) -> None:
+    """Submit a job file to a cluster, and by default follow it to its end."""
+    if restore and not job_id:
+        raise UserError("--restore needs the id of the job that was stopped: --set-job-id ID.")
+    path = one_file(file, config)
+    text = _spec(path, variable, name, lenient=lenient, python=allow_python)
+    client = _client(masters, node_config, token_file, patience)
+    number = job_id or str(time.time_ns())[:18]
+    accepted = _accepted(client, text, number, restore=restore)
+    for warning in accepted.warnings:
+        screen.print(f"warning: {warning}", markup=False)
+    if not wait:
+        screen.print(f"Job {number} ({accepted.name}) was accepted.", markup=False)
+        typer.echo(number)
+        return
+    screen.print(f"Job {number} ({accepted.name}) was accepted; following it.", markup=False)
+    code = Follower(client, number, quiet=quiet, cancel_on_leave=close_job).follow()
+    if code:
+        raise typer.Exit(code)
+
+
+def restore(
+    job_id: OneJob,
+    file: JobFile = None,
+    config: FileFlag = None,
+    variable: Variables = None,
+    name: Name = None,
+    wait: Wait = True,
+    lenient: Lenient = False,
+    allow_python: AllowPython = False,
+    quiet: Quiet = False,
+    masters: Masters = None,
+    node_config: NodeFile = None,
+    token_file: Token = None,
+    patience: Patience = 30.0,
+    debug: Debug = False,
+) -> None:
+    """Run a job again from the savepoint it was stopped with, under the same id."""
+    submit(
+        file, config, variable, name, job_id, True, wait, False, lenient, allow_python, quiet,
+        masters, node_config, token_file, patience, debug,
+    )  # fmt: skip
+
+
+def list_jobs(
+    masters: Masters = None,
+    node_config: NodeFile = None,
+    token_file: Token = None,
+    patience: Patience = 30.0,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """List the jobs of a cluster, the newest first."""
+    found = _client(masters, node_config, token_file, patience).jobs()
+    if as_json:
+        _print_json(found)
+        return
+    rows = [
+        (j.job_id, j.name, j.status, date_text(j.since_s), date_text(j.ended_s), j.reason)
+        for j in found.jobs
+    ]
+    _print_grid(("job id", "name", "status", "submitted", "ended", "reason"), rows)
+
+
+def status(
+    job_id: OneJob,
+    masters: Masters = None,
+    node_config: NodeFile = None,
+    token_file: Token = None,
+    patience: Patience = 30.0,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Show how a job stands: health, checkpoints, counters, tasks and failures."""
+    found = _client(masters, node_config, token_file, patience).job(job_id)
+    if as_json:
+        _print_json(found)
+        return
+    source = "the leader" if found.live else f"the store (revision {found.revision})"
+    typer.echo(f"Job {found.job_id} ({found.name}) is {found.status}, {found.health}.")
+    if found.reason:
+        typer.echo(found.reason)
+    typer.echo(f"read {found.read:,} rows, committed {found.written:,}, {found.bytes:,} bytes;"
+               f" submitted {date_text(found.since_s)}; says {source}")  # fmt: skip
+    for part in found.pipelines:
+        age = "" if part.checkpoint_age_s is None else f", {part.checkpoint_age_s:.1f} s ago"
+        typer.echo(
+            f"pipeline {part.pipeline}: {part.status}, {part.health}, checkpoint"
+            f" {part.checkpoint}{age}, committed {part.committed} {part.reason}".rstrip()
+        )
+        tasks = [
+            (t.task, t.status, t.attempt, t.worker, f"{t.read:,}", f"{t.written:,}", t.waits)
+            for t in part.tasks
+        ]
+        _print_grid(("task", "status", "attempt", "worker", "read", "written", "waits"), tasks)
+        for failure in part.failures:
+            attempt = f"{failure.task} attempt {failure.attempt}: " if failure.task else ""
+            typer.echo(f"  failed: {attempt}{failure.reason}")
+
+
+def explain(
+    job_id: OneJob,
+    masters: Masters = None,
+    node_config: NodeFile = None,
+    token_file: Token = None,
+    patience: Patience = 30.0,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Say what a job waits for, from whom, since when, and what happens next."""
+    found = _client(masters, node_config, token_file, patience).explain(job_id)
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+        return
+    typer.echo(explained_text(found))
+
+
+def cancel(
+    job_ids: Jobs,
+    wait: Wait = True,
+    masters: Masters = None,
+    node_config: NodeFile = None,
+    token_file: Token = None,
+    patience: Patience = 30.0,
+    debug: Debug = False,
+) -> None:
+    """Stop jobs.  What is complete is committed, the rest is dropped."""
+    client = _client(masters, node_config, token_file, patience)
+    for job_id in job_ids:
+        client.cancel(job_id)
+    for job_id in job_ids:
+        ended = client.wait(job_id, lambda _: None) if wait else client.job(job_id)
+        screen.print(f"Job {job_id} is {ended.status}.", markup=False)
+
+
+def savepoint(
+    job_id: OneJob,
+    wait: Wait = True,
+    masters: Masters = None,
+    node_config: NodeFile = None,
+    token_file: Token = None,
+    patience: Patience = 30.0,
+    debug: Debug = False,
+) -> None:
+    """Stop a job with a savepoint, from which `restore` goes on."""
+    client = _client(masters, node_config, token_file, patience)
+    client.savepoint(job_id)
+    until = ENDED | {"RUNNING"}  # RUNNING again: the savepoint failed and the job goes on
+    ended = client.wait(job_id, lambda _: None, until) if wait else client.job(job_id)
+    screen.print(f"Job {job_id} is {ended.status}. {ended.reason}".rstrip(), markup=False)
+    if wait and ended.status not in ("SAVEPOINT_DONE", "FINISHED"):
+        raise typer.Exit(1)
+
+
+def logs(
+    job_id: OneJob,
+    masters: Masters = None,
+    node_config: NodeFile = None,
+    token_file: Token = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Show what the masters have logged about a job."""
+    for line in _client(masters, node_config, token_file, 30.0).logs(job_id):
+        if as_json:
+            typer.echo(json.dumps(line))
+            continue
+        hidden = ("time", "level", "message", "job_id", "trace")
+        facts = " ".join(f"{k}={v}" for k, v in line.items() if k not in hidden)
+        typer.echo(f"{line['time']} {line['level']} {line['message']}  {facts}")
+
+
+def cluster(
+    masters: Masters = None,
+    node_config: NodeFile = None,
+    token_file: Token = None,
+    patience: Patience = 30.0,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Show who leads and who works."""
+    found = _client(masters, node_config, token_file, patience).cluster()
+    if as_json:
+        _print_json(found)
+        return
+    typer.echo(f"{found.leader} leads at {found.url} in term {found.term}.")
+    rows = [
+        (w.worker, w.incarnation, f"{w.held} of {w.slots}", f"{w.heard_s_ago:.1f} s ago",
+         ", ".join(f"{k}={v}" for k, v in w.tags.items()))
+        for w in found.workers
+    ]  # fmt: skip
+    _print_grid(("worker", "incarnation", "slots held", "heard", "tags"), rows)
+    for job_id, reason in found.set_aside.items():
+        typer.echo(f"set aside: job {job_id}: {reason}")
+
+
+def _client(
+    masters: str | None, node_config: str | None, token_file: str | None, patience_s: float
+) -> Client:
+    flags = {"masters": masters, "token_file": token_file}
+    given = {name: value for name, value in flags.items() if value}
+    config = load_config(given, os.environ, node_config).config
+    return Client(config.masters, find_token(config, create=False), patience_s)
+
+
+def _spec(
+    path: Path, variable: list[str] | None, name: str | None, *, lenient: bool, python: bool
+) -> str:
+    """Read a job file here, where its includes and variables are; the master checks it."""
+    tree = read_tree(path, parse_assignments(variable or []), Report(lenient=lenient))
+    return encode_spec(Spec(str(path), tree, name, lenient, python))
+
+
+def _accepted(client: Client, text: str, number: str, *, restore: bool) -> Accepted:
+    """Submit; a restore waits until the job that was stopped has been cleaned up."""
+    token = secrets.token_hex(16)
+    deadline_s, said = time.monotonic() + RESTORE_S_MAX, False
+    while True:
+        try:
+            return client.submit(text, token, number, restore=restore)
+        except UserError as error:
+            over = restore and error.code == "job.exists" and client.job(number).status in ENDED
+            if not over or time.monotonic() > deadline_s:
+                raise
+            if not said:
+                said = True
+                screen.print(f"{error} Waiting for it.", markup=False)
+            time.sleep(0.5)
+
+
+def _print_json(found: Any) -> None:
+    typer.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
+
+
+def _print_grid(titles: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+    """Print columns, one line a row, however long: people and grep both read it."""
+    lines = [titles, *(tuple(str(cell) for cell in row) for row in rows)]
+    widths = [max(len(line[n]) for line in lines) for n in range(len(titles))]
+    for line in lines:
+        typer.echo("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip())

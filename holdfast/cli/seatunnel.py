@@ -1,0 +1,49 @@
+"""SeaTunnel's command line, where it has a meaning here: flags become verbs.
+
+`seatunnel.sh -l` is `holdfast list`, and `holdfast -l` means the same; likewise for -can, -s, -r,
+-j and -c.
+"""
+
+from collections.abc import Sequence
+
+from holdfast.errors import UsageError
+
+CLUSTER, LOCAL = ("cluster",), ("local", "client")
+_OURS = ("-h", "--help", "--version")
+_VERBS = {
+    "-l": "list", "--list": "list",
+    "-j": "status", "--job-id": "status", "--metrics": "status",
+    "-can": "cancel", "--cancel-job": "cancel",
+    "-s": "savepoint", "--savepoint": "savepoint",
+    "-r": "restore", "--restore": "restore",
+}  # fmt: skip
+_MASTER = ("-m", "--master", "-e", "--deploy-mode")
+_CLUSTER_NAME = ("-cn", "--cluster")
+
+
+def translated(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments as our own command line takes them."""
+    given = list(arguments)
+    if not given or not given[0].startswith("-") or given[0] in _OURS:
+        return given
+    where = _take(given, _MASTER)
+    _take(given, _CLUSTER_NAME)
+    for place, word in enumerate(given):
+        verb = _VERBS.get(word)
+        if verb:
+            return [verb, *given[place + 1 :], *given[:place]]
+    if any(word in ("-c", "--config") for word in given):
+        if where and where not in CLUSTER + LOCAL:
+            raise UsageError(f"-m {where}: say local or cluster.")
+        return ["submit" if where in CLUSTER else "run", *given]
+    return list(arguments)
+
+
+def _take(given: list[str], names: Sequence[str]) -> str:
+    """Take a flag and its value out of the arguments."""
+    for place, word in enumerate(given[:-1]):
+        if word in names:
+            value = given[place + 1]
+            del given[place : place + 2]
+            return value
+    return ""

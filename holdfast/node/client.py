@@ -1,0 +1,196 @@
+"""Talk to a cluster: to any master, following the leader, through failovers.
+
+Everything here is safe to repeat: a submit carries a token and its job's id, so that one that was
+taken and not answered is not taken twice.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+import httpx2
+import msgspec
+
+from holdfast.errors import HoldfastError, JobFileError, Mistake, Place, Unavailable, UserError
+from holdfast.master.explain import Explanation, as_text
+from holdfast.model.secret import Secret
+from holdfast.node.api_views import (
+    ENDED,
+    Accepted,
+    ClusterView,
+    JobDetail,
+    JobList,
+    LogLines,
+    Problem,
+    Submit,
+)
+
+T = TypeVar("T")
+
+PATIENCE_S = 30.0
+ANSWER_S = 10.0
+RETRY_S = (0.1, 1.0)
+POLL_S = 0.5
+
+
+class Client:
+    """A cluster, seen from outside.  `patience_s` bounds how long a call looks for a leader."""
+
+    def __init__(
+        self,
+        masters: Sequence[str],
+        token: Secret,
+        patience_s: float = PATIENCE_S,
+        transport: httpx2.BaseTransport | None = None,
+    ) -> None:
+        self._masters = [url.rstrip("/") for url in masters]
+        self._preferred = self._masters[0]
+        self._patience_s = patience_s
+        self._http = httpx2.Client(
+            headers={"Authorization": f"Bearer {token.reveal()}"},
+            timeout=httpx2.Timeout(ANSWER_S, connect=2.0),
+            trust_env=False,
+            transport=transport,
+        )
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._http.close()
+
+    def submit(self, spec: str, token: str, job_id: str, *, restore: bool = False) -> Accepted:
+        """Submit a job.  The same token and id again is the same submit."""
+        body = Submit(spec=spec, token=token, job_id=job_id, restore=restore)
+        return self._ask("POST", "/jobs", Accepted, body)
+
+    def jobs(self) -> JobList:
+        """Return all jobs that are known."""
+        return self._ask("GET", "/jobs", JobList)
+
+    def job(self, job_id: str) -> JobDetail:
+        """Return all about a job, from the leader where it can be reached."""
+        found = self._ask("GET", f"/jobs/{job_id}", JobDetail)
+        if not found.live and found.leader:
+            self._preferred = found.leader
+        return found
+
+    def explain(self, job_id: str) -> Explanation:
+        """Return what a job waits for."""
+        return self._ask("GET", f"/jobs/{job_id}/explain", Explanation)
+
+    def cancel(self, job_id: str) -> Accepted:
+        """Have a job stop."""
+        return self._ask("POST", f"/jobs/{job_id}/cancel", Accepted)
+
+    def savepoint(self, job_id: str) -> Accepted:
+        """Have a job stop with a savepoint."""
+        return self._ask("POST", f"/jobs/{job_id}/savepoint", Accepted)
+
+    def cluster(self) -> ClusterView:
+        """Return who leads and who works."""
+        return self._ask("GET", "/cluster", ClusterView)
+
+    def logs(self, job_id: str) -> list[dict[str, object]]:
+        """Return what all masters that answer have logged about a job, in order of time."""
+        lines: list[dict[str, object]] = []
+        failures: list[str] = []
+        for url in self._masters:
+            try:
+                found = self._once(url, "GET", f"/jobs/{job_id}/logs", LogLines, None)
+            except (httpx2.TransportError, Unavailable) as error:
+                failures.append(f"{url}: {error}")
+                continue
+            lines += [{**line, "master": found.master} for line in found.lines]
+        if len(failures) == len(self._masters):
+            raise Unavailable(f"No master answers. {'; '.join(failures)}")
+        return sorted(lines, key=lambda line: str(line.get("time", "")))
+
+    def wait(
+        self, job_id: str, seen: Callable[[JobDetail], None], until: frozenset[str] = ENDED
+    ) -> JobDetail:
+        """Look at a job until it has one of these statuses, through failovers."""
+        while True:
+            now = self.job(job_id)
+            seen(now)
+            if now.status in until:
+                return now
+            time.sleep(POLL_S)
+
+    def _ask(self, method: str, path: str, kind: type[T], body: Any = None) -> T:
+        """Ask until a master answers, the leader first, or patience ends."""
+        deadline_s = time.monotonic() + self._patience_s
+        pause_s, turn = RETRY_S[0], 0
+        said: dict[str, str] = {}
+        while True:
+            url = self._preferred
+            try:
+                return self._once(url, method, path, kind, body)
+            except _Elsewhere as error:
+                said[url] = str(error)
+                if error.leader not in said:
+                    self._preferred = error.leader
+                    continue
+            except (httpx2.TransportError, Unavailable) as error:
+                said[url] = str(error) or type(error).__name__
+            if time.monotonic() + pause_s > deadline_s:
+                told = "; ".join(f"{u}: {why}" for u, why in said.items())
+                raise Unavailable(
+                    f"No master could answer within {self._patience_s:g} s. {told}."
+                    " Are the masters running, and is --masters right?",
+                    code="client.no_answer",
+                )
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, RETRY_S[1])
+            self._preferred = self._masters[turn % len(self._masters)]
+            turn += 1
+            said = {u: why for u, why in said.items() if u != self._preferred}
+
+    def _once(self, url: str, method: str, path: str, kind: type[T], body: Any) -> T:
+        content = None if body is None else msgspec.json.encode(body)
+        answer = self._http.request(method, f"{url}/api{path}", content=content)
+        if answer.status_code == 200:
+            return msgspec.json.decode(answer.content, type=kind)
+        raise _error(url, answer)
+
+
+class _Elsewhere(Exception):
+    """Another master leads."""
+
+    def __init__(self, leader: str) -> None:
+        super().__init__(f"stands by, {leader} leads")
+        self.leader = leader
+
+
+def explained_text(explained: Explanation) -> str:
+    """Return an explanation for people to read."""
+    return as_text(explained, time.time(), date_text)
+
+
+def date_text(date_s: float) -> str:
+    """Return a date as people here read it."""
+    return datetime.fromtimestamp(date_s).strftime("%Y-%m-%d %H:%M:%S") if date_s else ""
+
+
+def _error(url: str, answer: httpx2.Response) -> Exception:
+    """Return what an answer other than yes means."""
+    try:
+        problem = msgspec.json.decode(answer.content, type=Problem)
+    except msgspec.DecodeError:
+        return Unavailable(f"{url} answered {answer.status_code}, which is no answer of a master")
+    if answer.status_code == 421:
+        return _Elsewhere(problem.leader)
+    if answer.status_code == 401:
+        return UserError(
+            f"{url} refuses the token. Give the masters' token with token_file or HOLDFAST_TOKEN.",
+            code="client.token",
+        )
+    if problem.retryable:
+        return Unavailable(problem.message, code=problem.code)
+    if problem.mistakes:
+        return JobFileError(_mistakes(problem.mistakes), _mistakes(problem.warnings))
+    kind: type[HoldfastError] = UserError if answer.status_code < 500 else HoldfastError
+    return kind(problem.message, code=problem.code)
+
+
+def _mistakes(told: list[tuple[str, int, int, str]]) -> list[Mistake]:
+    return [Mistake(Place(file, line, column), said) for file, line, column, said in told]

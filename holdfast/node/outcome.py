@@ -1,0 +1,73 @@
+"""A job that runs in this process, as the command line sees it.  Light: it is imported first."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from holdfast.errors import HoldfastError, UserError
+from holdfast.model.job import Job, Role
+from holdfast.worker.meter import Measured
+
+
+class Status(StrEnum):
+    """How a job ended, in SeaTunnel's words."""
+
+    FINISHED = "FINISHED"
+    FAILED = "FAILED"
+    CANCELED = "CANCELED"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended, and the error that ended it if it failed."""
+
+    status: Status
+    error: HoldfastError | None = None
+
+
+@dataclass(frozen=True)
+class View:
+    """How far a job has come: rows of whole slices, rows that are visible, what moves just now.
+
+    `written` has rows and bytes for each table.
+    """
+
+    name: str = ""
+    read: int = 0
+    written: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    committed: int = 0
+    moving: Measured = field(default_factory=Measured)
+
+    @property
+    def rows_written(self) -> int:
+        """The rows that were written, to whatever table."""
+        return sum(rows for rows, _ in self.written.values())
+
+
+def admit(job: Job, slots: int | None, tags: Mapping[str, str]) -> None:
+    """Refuse a job this process has no room for, or whose tags it does not carry.
+
+    A task takes as many slots as it has parallel readers, and all tasks run at once.
+    """
+    for key, value in job.tag_filter:
+        if tags.get(key) != value:
+            carried = ", ".join(f"{k}={v}" for k, v in tags.items()) or "none"
+            raise UserError(
+                f"Job {job.name} asks for a worker with the tag {key}={value}; this one carries"
+                f" {carried}. Give it with --tag {key}={value}, or drop tag_filter from the job.",
+                code="job.no_worker",
+            )
+    if slots is None:
+        return
+    sources = {s.id: s.parallelism for s in job.of(Role.SOURCE)}
+    needed = sum(
+        max(sources[s] for s in task.stages if s in sources)
+        for pipeline in job.pipelines
+        for task in pipeline.tasks
+    )
+    if needed > slots:
+        raise UserError(
+            f"Job {job.name} needs {needed} slots, there are {slots}. Raise --slots, or lower the"
+            " job's parallelism.",
+            code="job.no_slots",
+        )

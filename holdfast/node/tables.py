@@ -1,0 +1,189 @@
+"""The leader's side of real sinks: commits, the last word before the end, and sweeping up.
+
+Sinks block, so they run in threads; the calls for one user follow each other, also when whoever
+asked for one has gone away in the meantime.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.connect.registry import Registry
+from holdfast.connect.sink import Committable, Identifier, Leftovers, Sink
+from holdfast.core.gather import Staged
+from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
+from holdfast.master.ports import CommitOrder, Life, TableState
+from holdfast.model.job import Role
+from holdfast.plan.build import build_plugin, context_for
+from holdfast.plan.spec import decode_spec
+
+log = logging.getLogger("holdfast")
+
+THREADS = 16
+LIVES_KEPT = 500
+"""How many jobs' sinks are kept built.  One that is forgotten is built again."""
+
+SAY_AGAIN_S = 60.0
+"""How often the same trouble is written to the log."""
+
+
+@dataclass
+class _Line:
+    """The calls for one user: one at a time, in order; and the trouble last spoken of."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    trouble: str = ""
+    said_s: float = 0.0
+
+
+class SinkTables:
+    """The `Tables` port on sinks, built from what a job's record keeps of its file."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="sinks")
+        self._built: dict[tuple[str, str], dict[str, Sink[Any]]] = {}
+        self._lines: dict[tuple[str, str], dict[str, _Line]] = {}
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    async def read(self, order: CommitOrder) -> TableState:
+        """Say that nothing is known: a sink's commit itself knows what it has done before."""
+        return TableState(0, 0)
+
+    async def publish(self, version: int, order: CommitOrder) -> bool:
+        """Make an order visible.  A sink does nothing for an identifier it has seen."""
+        committables = [_committable(s) for s in order.staged]
+        identifier = Identifier(order.user, order.number)
+
+        def commit() -> None:
+            self._sink(order.life, order.sink).commit(identifier, committables)
+
+        await self._alone(order.life, order.user, f"commit {order.number} to {order.sink}", commit)
+        return True
+
+    async def listen(self, user: str, number: int, state: str) -> str:
+        """Return what listeners remember: there are none yet."""
+        return state
+
+    async def finish(self, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:
+        """Tell sinks that the input has ended; any of them may refuse the last commit."""
+
+        def finish() -> None:
+            for name, counted in rows.items():
+                self._sink(life, name).finish(counted)
+
+        await self._alone(life, "", "the last check of the sinks", finish)
+
+    async def sweep(self, life: Life) -> None:
+        """Remove what a life has staged and never committed, and forget its sinks."""
+
+        def sweep() -> None:
+            for sink in self._sinks(life).values():
+                sink.sweep(Leftovers(life.job, life.incarnation))
+
+        await self._alone(life, "", "removing what was staged", sweep)
+        self._built.pop((life.job, life.incarnation), None)
+        self._lines.pop((life.job, life.incarnation), None)
+
+    def close(self) -> None:
+        """Let the threads end; what is under way is not waited for, as if this process had died."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _sink(self, life: Life, name: str) -> Sink[Any]:
+        sinks = self._sinks(life)
+        if name not in sinks:
+            raise UserError(
+                f"Job {life.job} has no sink {name}: its file is planned otherwise than when it"
+                " was submitted. Run the version of Holdfast that it was submitted to.",
+                code="sink.unknown",
+            )
+        return sinks[name]
+
+    def _sinks(self, life: Life) -> dict[str, Sink[Any]]:
+        """Return a job's sinks by stage id.  Two threads may both build them; either will do."""
+        key = (life.job, life.incarnation)
+        sinks = self._built.get(key)
+        if sinks is None:
+            sinks = self._build(life)
+            while len(self._built) >= LIVES_KEPT:
+                self._built.pop(next(iter(self._built)), None)
+            self._built[key] = sinks
+        return sinks
+
+    def _build(self, life: Life) -> dict[str, Sink[Any]]:
+        spec = decode_spec(life.spec)
+        job = spec.job(self.registry)
+        found: dict[str, Sink[Any]] = {}
+        for task in (task for part in job.pipelines for task in part.tasks):
+            for stage in (job.stage(s) for s in task.stages if s not in found):
+                if stage.role is not Role.SINK:
+                    continue
+                context = context_for(job, task, stage, life.job, spec.allow_python)
+                sink = build_plugin(stage, self.registry, context)
+                assert isinstance(sink, Sink)
+                found[stage.id] = sink
+        return found
+
+    async def _alone(self, life: Life, user: str, what: str, call: Callable[[], None]) -> None:
+        """Run a blocking call once all earlier ones of this user have ended.
+
+        One that has begun goes on to its end, even if its caller is cancelled: only then may the
+        next begin.  One that has not begun is taken back.
+        """
+        line = self._lines.setdefault((life.job, life.incarnation), {}).setdefault(user, _Line())
+        begun: list[Future[None]] = []
+
+        async def run() -> None:
+            async with line.lock:
+                begun.append(self._pool.submit(_explained, call, f"Job {life.job}: {what}"))
+                await asyncio.wrap_future(begun[0])
+
+        task = asyncio.ensure_future(run())
+        self._under_way.add(task)
+        task.add_done_callback(self._ended)
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not begun or begun[0].cancel():
+                task.cancel()
+            raise
+        except HoldfastError as error:
+            _say(line, f"Job {life.job}: {what} failed: {error}", error)
+            raise
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._under_way.discard(task)
+        if not task.cancelled() and task.exception():
+            # Whoever asked has said so, unless it was cancelled meanwhile.
+            log.debug("a call to a sink ended badly: %s", task.exception())
+
+
+def _explained(call: Callable[[], None], what: str) -> None:
+    """Run a call; an error that nobody has explained leaves open whether it had an effect."""
+    try:
+        call()
+    except (UserError, Unavailable, OutcomeUnknown):
+        raise
+    except Exception as error:
+        raise OutcomeUnknown(
+            f"{what} ended with {type(error).__name__}: {error}. It is tried again.",
+            code="sink.outcome_unknown",
+        ) from error
+
+
+def _say(line: _Line, trouble: str, error: HoldfastError) -> None:
+    now = time.monotonic()
+    if trouble == line.trouble and now < line.said_s + SAY_AGAIN_S:
+        return
+    line.trouble, line.said_s = trouble, now
+    log.warning(trouble, exc_info=error.__cause__)
+
+
+def _committable(staged: Staged) -> Committable:
+    content = staged.content
+    assert isinstance(content, dict), "a worker has staged something that is no committable"
+    return Committable(**content)  # type: ignore[arg-type]

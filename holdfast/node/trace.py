@@ -1,0 +1,235 @@
+"""The event log of a real process: what it did, a line of JSON each, flushed before it goes on.
+
+Off unless HOLDFAST_EVENTS names a folder.  The lines are those that the tests' oracle reads, which
+checks them against the invariants; nothing here decides anything.
+"""
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.gather import Staged
+from holdfast.master.ports import (
+    Blobs,
+    CommitOrder,
+    Life,
+    Ports,
+    Tables,
+    TableState,
+    Workers,
+)
+from holdfast.store.contract import Change, Delete, Guard, Item, Put, Store
+from holdfast.wire.messages import BarrierAck, EndReport, TaskKey, ToLeader, ToWorker
+
+FOLDER = "HOLDFAST_EVENTS"
+
+
+class Tracer:
+    """Writes one process's events.  `process` is `name#incarnation`."""
+
+    def __init__(self, path: Path, process: str) -> None:
+        self.process = process
+        self._file = path.open("a", encoding="utf-8")
+        self._lock = threading.Lock()
+
+    def note(self, kind: str, **facts: Any) -> None:
+        """Write an event.  Any thread may."""
+        with self._lock:
+            # The time is taken under the lock, so that the lines are in its order.
+            event = {"kind": kind, "at": time.monotonic(), "process": self.process, **facts}
+            self._file.write(json.dumps(event, separators=(",", ":")) + "\n")
+            self._file.flush()
+
+    def told(self, message: ToLeader) -> None:
+        """Note what a leading master was told, where its answer counts as a yes."""
+        if isinstance(message, EndReport):
+            task = task_facts(message.key, message.attempt)
+            self.note("heard", **task, source=message.source, worker=message.incarnation)
+
+    def ports(self, ports: Ports) -> Ports:
+        """Return ports that note what a master does through them."""
+        return replace(
+            ports,
+            blobs=_Blobs(ports.blobs, self),
+            tables=_Tables(ports.tables, self),
+            workers=_Workers(ports.workers, self),
+        )
+
+    def store(self, store: Store) -> Store:
+        """Return a store that notes what a master asks of it."""
+        return _Store(store, self)
+
+    def close(self) -> None:
+        """Close the log."""
+        self._file.close()
+
+
+def tracer_from_env(environ: Mapping[str, str], process: str) -> Tracer | None:
+    """Return the tracer of this process, or None unless a test has set a folder."""
+    folder = environ.get(FOLDER)
+    if not folder:
+        return None
+    tracer = Tracer(Path(folder) / f"{process.replace('/', '_')}.jsonl", process)
+    name, _, incarnation = process.partition("#")
+    tracer.note("boot", name=name, incarnation=incarnation)
+    return tracer
+
+
+def task_facts(key: TaskKey, attempt: int) -> dict[str, Any]:
+    """Return the name of an attempt."""
+    return {
+        "job": key.job, "incarnation": key.incarnation, "pipeline": key.pipeline,
+        "task": key.task, "attempt": attempt,
+    }  # fmt: skip
+
+
+def ack_facts(message: BarrierAck, through: int) -> dict[str, Any]:
+    """Return what an answer to a barrier says, for an "ack"."""
+    acked = message.acked
+    return {
+        **task_facts(message.key, acked.attempt),
+        "worker": acked.place.incarnation,
+        "number": acked.number,
+        "ended": acked.ended,
+        "positions": acked.positions,
+        "staged": [(s.created, s.sink, file_name(s)) for s in acked.staged],
+        "watermark": acked.watermark,
+        "idle": acked.idle,
+        "through": through,
+    }
+
+
+def file_name(staged: Staged) -> str:
+    """Return the name under which the oracle knows a committable."""
+    if isinstance(staged.content, str):
+        return staged.content
+    return json.dumps(staged.content, sort_keys=True, separators=(",", ":"))
+
+
+class _Workers:
+    def __init__(self, inner: Workers, tracer: Tracer) -> None:
+        self._inner = inner
+        self._tracer = tracer
+
+    def send(self, incarnation: str, message: ToWorker) -> None:
+        facts: dict[str, Any] = {"order": type(message).__name__, "term": message.term}
+        key = getattr(message, "key", None)
+        if key is not None:
+            facts |= task_facts(key, message.attempt)  # type: ignore[union-attr]
+        facts |= {n: getattr(message, n) for n in ("number", "source") if hasattr(message, n)}
+        self._tracer.note("order", to=incarnation, **facts)
+        self._inner.send(incarnation, message)
+
+
+class _Blobs:
+    def __init__(self, inner: Blobs, tracer: Tracer) -> None:
+        self._inner = inner
+        self._tracer = tracer
+
+    async def put(self, name: str, content: bytes) -> None:
+        await self._inner.put(name, content)
+        self._tracer.note("blob", name=name, content=content.decode())
+
+    async def get(self, name: str) -> bytes:
+        return await self._inner.get(name)
+
+    async def drop(self, name: str) -> None:
+        await self._inner.drop(name)
+        self._tracer.note("drop", name=name)
+
+    async def names(self, prefix: str) -> list[str]:
+        return await self._inner.names(prefix)
+
+
+class _Tables:
+    def __init__(self, inner: Tables, tracer: Tracer) -> None:
+        self._inner = inner
+        self._tracer = tracer
+
+    async def read(self, order: CommitOrder) -> TableState:
+        state = await self._inner.read(order)
+        self._tracer.note(
+            "read", table=order.sink, user=order.user, version=state.version,
+            committed=state.committed,
+        )  # fmt: skip
+        return state
+
+    async def publish(self, version: int, order: CommitOrder) -> bool:
+        about = {"table": order.sink, "user": order.user, "number": order.number}
+        shown = {"files": [file_name(s) for s in order.staged], "watermark": order.watermark}
+        self._tracer.note("publish", **about, version=version, **shown)
+        done = await self._inner.publish(version, order)
+        if done:
+            self._tracer.note("snapshot", **about, **shown)
+        return done
+
+    async def listen(self, user: str, number: int, state: str) -> str:
+        heard = await self._inner.listen(user, number, state)
+        self._tracer.note("listen", user=user, number=number)
+        return heard
+
+    async def finish(self, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:
+        await self._inner.finish(life, rows)
+
+    async def sweep(self, life: Life) -> None:
+        await self._inner.sweep(life)
+        self._tracer.note("sweep", files=[], job=life.job, incarnation=life.incarnation)
+
+
+class _Store:
+    """A store whose tries are noted: who asked for a change, under which guards.
+
+    Whether it was applied only the store knows; a watcher of it notes that.
+    """
+
+    def __init__(self, inner: Store, tracer: Tracer) -> None:
+        self._inner = inner
+        self._tracer = tracer
+
+    async def get(self, key: str) -> Item | None:
+        item = await self._inner.get(key)
+        self._tracer.note("proof", guards={key: item.revision if item else 0})
+        return item
+
+    async def range(self, prefix: str) -> tuple[list[Item], int]:
+        return await self._inner.range(prefix)
+
+    async def commit(self, guards: Sequence[Guard], changes: Sequence[Put | Delete]) -> int | None:
+        named = {g.key: g.revision for g in guards}
+        if changes:
+            wanted = {c.key: digest(c.value if isinstance(c, Put) else None) for c in changes}
+            self._tracer.note("try", guards=named, changes=wanted)
+        revision = await self._inner.commit(guards, changes)
+        if revision is None:
+            self._tracer.note("refused", guards=named)
+        else:
+            self._tracer.note("proof", guards=named, revision=revision if changes else 0)
+        return revision
+
+    def watch(self, prefix: str, after: int) -> AsyncGenerator[list[Change], None]:
+        return self._inner.watch(prefix, after)
+
+    async def grant_lease(self, ttl_s: float) -> int:
+        lease = await self._inner.grant_lease(ttl_s)
+        self._tracer.note("lease")
+        return lease
+
+    async def keep_lease(self, lease: int) -> None:
+        await self._inner.keep_lease(lease)
+        self._tracer.note("lease")
+
+    async def revoke_lease(self, lease: int) -> None:
+        await self._inner.revoke_lease(lease)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def digest(value: bytes | None) -> str:
+    """Return a short name for a value; empty for none."""
+    return "" if value is None else hashlib.sha256(value).hexdigest()[:24]

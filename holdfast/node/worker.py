@@ -1,0 +1,116 @@
+"""A worker as a process: one Spark, one link to every master, and a new life when Spark dies."""
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import sys
+import time
+from pathlib import Path
+
+from holdfast.connect.registry import Registry
+from holdfast.node.config import Config, find_token
+from holdfast.node.failpoints import points_from_env
+from holdfast.node.journal import say
+from holdfast.node.links import Dialer
+from holdfast.node.trace import tracer_from_env
+from holdfast.worker import driver
+from holdfast.worker.attempt import Attempt, Runner
+from holdfast.worker.driver import Starting
+from holdfast.worker.worker import Worker, WorkerSettings
+
+log = logging.getLogger("holdfast")
+
+GOODBYE_S = 2.0
+"""How long closing the links may take."""
+
+AGAIN_S = 1.0
+"""How long to wait before a new life: a Spark that dies at once must not make this one spin."""
+
+
+def run_worker(config: Config, spark_log: Path) -> int:
+    """Be a worker until SIGTERM or SIGINT, and return the exit code.
+
+    If Spark's JVM dies, this process starts itself anew: only a new one gets another Spark.
+    """
+    # The JVM boots while the masters are dialled; attempts wait for it in their threads.
+    starting = driver.begin(config.spark, config.cores or None, spark_log)
+    try:
+        code = asyncio.run(_serve(config, starting))
+    finally:
+        driver.stop(starting)
+    if code is not None:
+        return code
+    time.sleep(AGAIN_S)
+    return os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+async def _serve(config: Config, starting: Starting) -> int | None:
+    """Work until told to stop; return the exit code, None if Spark is gone."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    incarnation = secrets.token_hex(6)
+    worker, dialer = _built(config, incarnation, starting)
+    say("worker started", name=config.name, incarnation=incarnation, masters=config.masters)
+    stopping = asyncio.ensure_future(stop.wait())
+    lost = asyncio.ensure_future(worker.spark_lost.wait())
+    working = [asyncio.ensure_future(w) for w in (_boot(starting), dialer.run(), worker.run())]
+    everything = (stopping, lost, *working)
+    try:
+        await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
+        # Ending Spark below looks like losing it, so the reason is taken now.
+        ended = [t for t in working if t.done()]
+        if lost.done():
+            log.error("Spark is gone; this worker starts anew. %s", starting.loss() or "")
+        # The links go first: the leader then takes this worker for gone, not its tasks for failed.
+        await asyncio.wait((asyncio.ensure_future(dialer.close()),), timeout=GOODBYE_S)
+        await worker.stop()
+    finally:
+        for task in everything:
+            task.cancel()
+        await asyncio.to_thread(driver.stop, starting)  # ends whoever still waits for the session
+        await asyncio.gather(*everything, return_exceptions=True)
+    for task in ended:
+        task.result()  # raises what ended it
+    if stop.is_set():
+        say("worker stopped")
+        return 0
+    return None
+
+
+def _built(config: Config, incarnation: str, starting: Starting) -> tuple[Worker, Dialer]:
+    """Put a worker together, and its links."""
+    token = find_token(config, create=True)
+    tracer = tracer_from_env(os.environ, f"{config.name}#{incarnation}")
+    points = points_from_env(os.environ, log.warning)
+    registry = Registry.load(config.plugins)
+    runner = Runner(registry, starting.session, starting.loss, points.pass_now)
+    settings = WorkerSettings(config.beat_s, config.orphan_s)
+    worker = Worker(
+        config.name, incarnation, config.slots, config.tags, runner,
+        lambda message: dialer.tell(message), settings, tracer.note if tracer else _unheard,
+        _say_ended,
+    )  # fmt: skip
+    dialer = Dialer(config.masters, token, worker.hello, worker.hear, say)
+    return worker, dialer
+
+
+async def _boot(starting: Starting) -> None:
+    """Wait for Spark.  Ends only if it does not start."""
+    await asyncio.to_thread(starting.session)
+    say("Spark is ready")
+    await asyncio.Event().wait()
+
+
+def _unheard(*_about: object, **_facts: object) -> None:
+    """Hear an event that no test looks at."""
+
+
+def _say_ended(attempt: Attempt) -> None:
+    say(
+        f"attempt ended: {attempt.failure or 'stopped'}", job_id=attempt.key.job,
+        task=attempt.key.task, attempt=attempt.number,
+    )  # fmt: skip

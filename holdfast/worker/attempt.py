@@ -1,0 +1,373 @@
+"""One attempt of one task, in a thread of its own: slices, and between them the leader's barriers.
+
+The thread never waits for the leader.  What it has to say (an answer, an end, that it is over) it
+posts to the event loop, where the worker passes it on; what it hears (a barrier, a stop) lies in a
+mailbox of one, because only the latest barrier counts.  A failure is kept until it was heard.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.connect.registry import Registry
+from holdfast.connect.sink import Leftovers, Sink
+from holdfast.connect.source import Budget
+from holdfast.core.gather import Acked, Staged
+from holdfast.core.task import Place
+from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
+from holdfast.model.job import Job
+from holdfast.model.tree import Plain
+from holdfast.plan.spec import decode_spec
+from holdfast.wire.messages import Barrier, DeployTask, Held
+from holdfast.worker.failures import GONE, explained
+from holdfast.worker.meter import Tally
+from holdfast.worker.pace import Pace
+from holdfast.worker.task import Made, Running, TaskRun
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+IDLE_WAIT_S = 0.2
+END_WAIT_S = 1.0
+START_S_MAX = 120.0
+"""For how long a Spark that starts counts as progress."""
+
+LOSS_PATIENCE_S = 1.0
+
+log = logging.getLogger("holdfast")
+
+
+def _no_loss(_patience_s: float) -> Unavailable | None:
+    return None
+
+
+def _pass(_name: str) -> None:
+    """Pass a named moment that nobody waits for."""
+
+
+@dataclass(frozen=True)
+class Runner:
+    """What attempts need of their process: connectors, and a Spark that may still be starting.
+
+    `session` waits for it, in a task's thread.  `loss` says why it is gone, waiting so long for
+    that to show; None while it lives.  `pass_now` is where a test may stop a thread.
+    """
+
+    registry: Registry
+    session: Callable[[], "SparkSession"]
+    loss: Callable[[float], Unavailable | None] = _no_loss
+    pass_now: Callable[[str], None] = _pass
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An attempt answers a barrier."""
+
+    attempt: "Attempt"
+    acked: Acked
+    through: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedEnd:
+    """An attempt has read a source to its end."""
+
+    attempt: "Attempt"
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """An attempt's thread ends; nothing comes from it any more."""
+
+    attempt: "Attempt"
+
+
+News = Answered | ReachedEnd | Over
+
+
+class Attempt:
+    """One attempt.  The event loop owns it; its thread writes what is said to be the thread's."""
+
+    def __init__(
+        self, order: DeployTask, place: Place, runner: Runner, post: Callable[[News], None]
+    ) -> None:
+        self.order = order
+        self.key = order.key
+        self.number = order.attempt
+        self.confirmed: set[str] = set()
+        self.stopping = threading.Event()
+        self.over = False
+        self.gone = False
+        # The thread's; others only look.
+        self.answered: Acked | None = None
+        self.at_end: frozenset[str] = frozenset()
+        self.failure: str | None = None
+        self.error: HoldfastError | None = None
+        self.lost = False
+        self.spark: SparkSession | None = None
+        self.task: TaskRun | None = None
+        self.tally = Tally(order.counts)
+        # The worker's helper's.
+        self.beats = 0
+        self.pulse = -1
+        self._rounds = 0
+        self._shown = (order.counts.read, _written(self.tally))
+        self._place = place
+        self._runner = runner
+        self._post = post
+        self._bell = threading.Condition()
+        self._barrier: Barrier | None = None
+        self._fresh: list[Made] = []
+        self._carried: list[Staged] = []
+        self._positions: dict[int, dict[str, Plain]] = {}
+        self._swept = order.attempt == 1
+        self._began_s = time.monotonic()
+        self._thread = threading.Thread(target=self._live, name=self.name, daemon=True)
+
+    @property
+    def name(self) -> str:
+        """What logs and Spark call it."""
+        return f"{self.key.job}.{self.key.incarnation}/{self.key.task}/{self.number}"
+
+    @property
+    def starting(self) -> bool:
+        """Whether it waits for a Spark that may well still come."""
+        return self.spark is None and time.monotonic() - self._began_s < START_S_MAX
+
+    def start(self) -> None:
+        """Set the thread going."""
+        self._thread.start()
+
+    def hear(self, barrier: Barrier) -> Acked | None:
+        """Take in a barrier; return the answer if it was given before.  Never blocks.
+
+        A lower number than the last answered is late and means nothing any more.
+        """
+        answered = self.answered
+        if answered and answered.number >= barrier.number:
+            return answered if answered.number == barrier.number else None
+        with self._bell:
+            if self._barrier is None or self._barrier.number <= barrier.number:
+                self._barrier = barrier
+            self._bell.notify()
+        return None
+
+    def stop(self) -> None:
+        """Have the thread give up; its Spark jobs must be cancelled by somebody else."""
+        self.stopping.set()
+        with self._bell:
+            self._bell.notify()
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait for the thread; say whether it has ended.  Not from the event loop."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def held(self) -> Held:
+        """Return what a hello says of it.  Rows never go back."""
+        moving, counts = self.tally.moving(), self.tally.counts()
+        read = max(self._shown[0], counts.read + moving.rows_in)
+        written = max(self._shown[1], _written(self.tally) + moving.rows_out)
+        self._shown = (read, written)
+        fatal = isinstance(self.error, UserError)
+        progress = self._rounds + self.beats
+        return Held(self.key, self.number, self.failure, progress, fatal, read, written)
+
+    def give_up(self, failure: str) -> None:
+        """Fail it from outside: the leader must hear that it runs no more."""
+        self.failure = failure
+        self.stop()
+
+    def _live(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:  # noqa: BLE001  it is kept, and the leader hears of it
+            self._ended_by(error)
+        finally:
+            self._post(Over(self))
+
+    def _work(self) -> None:
+        order, runner = self.order, self._runner
+        runner.pass_now("before:worker.start")
+        spec = decode_spec(order.spec)
+        job = spec.job(runner.registry)
+        part = next(p for p in job.pipelines if p.id == self.key.pipeline)
+        planned = next(t for t in part.tasks if t.id == self.key.task)
+        spark = runner.session()
+        self._check()
+        running = Running(
+            job, self.key.job, runner.registry, spark, self.tally, self.stopping.is_set,
+            spec.allow_python, self.key.incarnation, runner.pass_now,
+        )  # fmt: skip
+        task = TaskRun(running, planned, self.number, dict(order.positions or ()))
+        # Tasks share Spark's cores fairly, whoever came first.
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", f"{self.key.job}/{planned.id}")
+        self.task, self.spark = task, spark
+        self._began_s = time.monotonic()
+        runner.pass_now("after:worker.start")
+        pace = Pace.of(job)
+        if order.positions is None:
+            self._prepare(task, job, pace)
+        self._loop(task, pace)
+
+    def _prepare(self, task: TaskRun, job: Job, pace: Pace) -> None:
+        """Check the plan and let sinks do what happens once, before the first row moves."""
+        self._runner.pass_now("before:worker.prepare")
+        expected = task.expected(Budget(pace.rows, time.monotonic()))
+        for stage, sink in task.sinks.items():
+            with explained(job.stage(stage)):
+                sink.prepare(list(expected.get(stage, ())))
+        self._runner.pass_now("after:worker.prepare")
+
+    def _loop(self, task: TaskRun, pace: Pace) -> None:
+        """Run slice after slice, with an eye on the mailbox between them."""
+        while True:
+            self._answer(task)
+            self._rounds += 1
+            if task.ended:
+                self._rest(task, END_WAIT_S)
+                continue
+            began_s = time.monotonic()
+            slices = task.plan(Budget(pace.rows, began_s))
+            if slices:
+                self._runner.pass_now("before:worker.slice")
+                made = task.run(slices)
+                self._fresh.append(made)
+                self._runner.pass_now("after:worker.slice")
+                rest_s = pace.after(_rows(made), time.monotonic() - began_s)
+            else:
+                rest_s = 0.0 if task.ended else IDLE_WAIT_S
+            self._report_ends(task)
+            self._rest(task, rest_s)
+
+    def _report_ends(self, task: TaskRun) -> None:
+        for source in sorted(task.at_end - self.at_end):
+            self._runner.pass_now("before:worker.end_report")
+            self.at_end |= {source}
+            self._post(ReachedEnd(self, source))
+            self._runner.pass_now("after:worker.end_report")
+
+    def _rest(self, task: TaskRun, seconds: float) -> None:
+        """Wait; a barrier is answered at once all the same."""
+        until_s = time.monotonic() + seconds
+        while (left_s := until_s - time.monotonic()) > 0:
+            with self._bell:
+                if self._barrier is None and not self.stopping.is_set():
+                    self._bell.wait(left_s)
+            self._answer(task)
+
+    def _answer(self, task: TaskRun) -> None:
+        """Answer the barrier in the mailbox, if there is one."""
+        self._check()
+        with self._bell:
+            barrier, self._barrier = self._barrier, None
+        if barrier is None or (self.answered and self.answered.number >= barrier.number):
+            return
+        self._runner.pass_now("before:worker.ack")
+        number = barrier.number
+        self._carried = [s for s in self._carried if s.created > barrier.through]
+        for made in self._fresh:
+            for sink, committables in made.committables.items():
+                self._carried += [Staged(number, sink, asdict(c)) for c in committables]
+        self._fresh = []
+        self._positions[number] = dict(task.positions)
+        self.answered = Acked(
+            number=number,
+            task=self.key.task,
+            attempt=self.number,
+            place=self._place,
+            positions=tuple(sorted(task.positions.items())),
+            staged=tuple(self._carried),
+            ended=task.ended,
+            counts=self.tally.counts(),
+        )
+        self._post(Answered(self, self.answered, barrier.through))
+        self._runner.pass_now("after:worker.ack")
+        self._committed(task, barrier.through)
+        self._sweep(task, barrier.through)
+
+    def _committed(self, task: TaskRun, through: int) -> None:
+        """Tell sources up to where everything is visible."""
+        visible = [n for n in self._positions if n <= through]
+        if not visible:
+            return
+        for stage, position in self._positions[max(visible)].items():
+            with explained(task.running.job.stage(stage)):
+                task.sources[stage].committed(position)
+        for number in visible:
+            del self._positions[number]
+
+    def _sweep(self, task: TaskRun, through: int) -> None:
+        """Once all that counts of earlier attempts is visible, remove what else they staged."""
+        if self._swept or through < self.order.restored:
+            return
+        leftovers = Leftovers(self.key.job, self.key.incarnation, self.key.task, self.number)
+        # What cannot be removed now is tried at the next barrier, and once the job is over.
+        self._swept = _sweep_all(task.sinks.values(), leftovers, self.name)
+
+    def _check(self) -> None:
+        if self.stopping.is_set():
+            raise Cancelled(f"Task {self.key.task} was stopped.")
+
+    def _ended_by(self, error: BaseException) -> None:
+        """Remove what no checkpoint can hold, and keep the reason, unless this was wanted."""
+        if self.task:
+            for made in self._fresh:
+                self.task.drop(made)
+        if self.stopping.is_set():
+            if not isinstance(error, Cancelled):
+                log.info("%s was stopped and ended with: %s", self.name, error)
+            return
+        self.error = self._explained(error)
+        known = isinstance(error, HoldfastError) or self.lost
+        self.failure = str(self.error) if known else _said(error)
+        log.warning("%s failed: %s", self.name, self.failure, exc_info=error)
+
+    def _explained(self, error: BaseException) -> HoldfastError:
+        """Return the error that people are shown; a Spark that is gone explains all others."""
+        gone = isinstance(error, HoldfastError) and error.code == GONE
+        loss = self._runner.loss(LOSS_PATIENCE_S if gone else 0.0)
+        if loss:
+            self.lost = True
+            loss.__cause__ = error
+            return loss
+        if isinstance(error, HoldfastError):
+            return error
+        shown = Unavailable(f"Task {self.key.task} failed: {_said(error)}", code="task.failed")
+        shown.__cause__ = error
+        return shown
+
+
+def sweep_life(attempt: Attempt) -> None:
+    """Remove whatever a life of a job has staged and nobody committed, as far as this task can."""
+    if attempt.task:  # else it has not come to stage anything
+        leftovers = Leftovers(attempt.key.job, attempt.key.incarnation)
+        _sweep_all(attempt.task.sinks.values(), leftovers, attempt.name)
+
+
+def _sweep_all(sinks: Iterable[Sink[object]], leftovers: Leftovers, name: str) -> bool:
+    """Sweep up in every sink; say whether all of it worked."""
+    swept = True
+    for sink in sinks:
+        try:
+            sink.sweep(leftovers)
+        except Exception as error:  # noqa: BLE001  one sink must not keep the others from it
+            swept = False
+            log.warning("%s: leftovers in %s stay: %s", name, sink.context.stage, error)
+    return swept
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}." if str(error) else f"{type(error).__name__}."
+
+
+def _rows(made: Made) -> int:
+    return sum(c.rows for committables in made.committables.values() for c in committables)
+
+
+def _written(tally: Tally) -> int:
+    return sum(w.rows for w in tally.counts().written)

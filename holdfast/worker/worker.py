@@ -1,0 +1,323 @@
+"""A worker: holds attempts, tells the leader all about them, and does what the leader says.
+
+Everything here runs on the event loop and never blocks.  Attempts run in threads (`attempt.py`),
+and one helper thread talks to Spark for them: it cancels what must stop and looks how far the rest
+has come.  The leader of the highest term seen is obeyed; a lower one is refused.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.core.gather import Acked
+from holdfast.core.task import Place
+from holdfast.wire.messages import (
+    Barrier,
+    BarrierAck,
+    DeployTask,
+    EndConfirmed,
+    EndReport,
+    Held,
+    Hello,
+    StopTask,
+    TaskKey,
+    ToLeader,
+    ToWorker,
+    Welcome,
+)
+from holdfast.worker.attempt import Answered, Attempt, News, Over, ReachedEnd, Runner, sweep_life
+from holdfast.worker.helper import Helper
+
+STOPPED_KEPT = 10_000
+"""How many attempts that were stopped are remembered: late orders for them must not start them."""
+
+STOP_S_MAX = 20.0
+ORPHANED = "no leader was heard for too long"
+
+log = logging.getLogger("holdfast")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """How often a worker speaks, and how long it runs tasks without hearing a leader."""
+
+    beat_s: float = 0.5
+    orphan_s: float = 60.0
+
+
+def _silent(*_about: Any, **_facts: Any) -> None:
+    """Hear, and do nothing."""
+
+
+class Worker:
+    """One worker process, as one incarnation.
+
+    `tell` sends to every master.  `note` gets the events that tests look at, `ended` each attempt
+    that was stopped or has failed.  `spark_lost` is set once Spark's JVM is gone: only a new
+    process gets another.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        incarnation: str,
+        slots: int,
+        tags: Mapping[str, str] | tuple[tuple[str, str], ...],
+        run: Runner,
+        tell: Callable[[ToLeader], None],
+        settings: WorkerSettings | None = None,
+        note: Callable[..., None] = _silent,
+        ended: Callable[[Attempt], None] = _silent,
+    ) -> None:
+        self.name = name
+        self.incarnation = incarnation
+        self.slots = slots
+        self.tags = tuple(sorted(tags.items())) if isinstance(tags, Mapping) else tuple(tags)
+        self.settings = settings or WorkerSettings()
+        self.spark_lost = asyncio.Event()
+        self.term = 0
+        self.sequence = 0
+        self.attempts: dict[TaskKey, Attempt] = {}
+        self._leaving: list[Attempt] = []
+        self._refused: dict[TaskKey, Held] = {}
+        self._stopped: dict[TaskKey, int] = {}
+        self._heard_s = time.monotonic()
+        self._runner = run
+        self._tell = tell
+        self._note = note
+        self._on_end = ended
+        self._helper = Helper(run.loss)
+        self._sweeps: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Beat, and give up every task if no leader is heard for too long."""
+        self._start_helper()
+        self._heard_s = time.monotonic()
+        while True:
+            self.beat()
+            self._tell_ends()
+            await asyncio.sleep(self.settings.beat_s)
+            if time.monotonic() - self._heard_s > self.settings.orphan_s:
+                self._give_all_up()
+
+    async def stop(self) -> None:
+        """Stop all attempts and wait for their threads, but not for ever."""
+        for attempt in list(self.attempts.values()):
+            self._leave(attempt, "stopped")
+        deadline_s = time.monotonic() + STOP_S_MAX
+        # One that waits for Spark has staged nothing, and its wait cannot be cut short.
+        while any(a.task for a in self._leaving) and time.monotonic() < deadline_s:
+            await asyncio.sleep(0.02)
+        self._helper.close()
+
+    def hello(self) -> Hello:
+        """Return everything this worker is and holds."""
+        self.sequence += 1
+        held = [a.held() for a in (*self.attempts.values(), *self._leaving)]
+        held += self._refused.values()
+        held.sort(key=lambda h: (h.key, h.attempt))
+        return Hello(
+            self.name, self.incarnation, self.sequence, self.term, self.slots, self.tags,
+            tuple(held),
+        )  # fmt: skip
+
+    def beat(self) -> None:
+        """Say everything now instead of at the next beat."""
+        self._tell(self.hello())
+
+    def hear(self, message: ToWorker) -> None:
+        """Take in a leader's message; a lower term than the highest seen is refused."""
+        if message.term < self.term:
+            return
+        if message.term > self.term:
+            # A confirmation counts in its term: the new leader is told everything again.
+            for attempt in self.attempts.values():
+                attempt.confirmed.clear()
+        self.term = message.term
+        self._heard_s = time.monotonic()
+        self._note("took", order=type(message).__name__, term=message.term)
+        match message:
+            case DeployTask():
+                self._deploy(message)
+            case StopTask(_, key, number, gone):
+                self._stop(key, number, gone)
+            case Barrier():
+                self._barrier(message)
+            case EndConfirmed(_, key, number, source):
+                found = self.attempts.get(key)
+                if found and found.number == number:
+                    found.confirmed.add(source)
+            case Welcome():
+                pass
+
+    def _start_helper(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._helper.start(lambda: _post(loop, self.spark_lost.set))
+
+    def _deploy(self, order: DeployTask) -> None:
+        """Run an attempt, unless exactly it runs already or a later one does."""
+        known = self.attempts.get(order.key)
+        refused = self._refused.get(order.key)
+        if (known and known.number >= order.attempt) or (
+            refused and refused.attempt >= order.attempt
+        ):
+            return
+        if self._stopped.get(order.key, 0) >= order.attempt:
+            # Late, or a leader that does not know: say so, and it will stop or try the next one.
+            self._refused[order.key] = Held(order.key, order.attempt, "it was stopped here before")
+            return
+        self._refused.pop(order.key, None)
+        if known:
+            self._leave(known, "stopped")
+        loop = asyncio.get_running_loop()
+        place = Place(self.name, self.incarnation)
+        attempt = Attempt(
+            order, place, self._runner, lambda news: _post(loop, lambda: self._news(news))
+        )
+        self.attempts[order.key] = attempt
+        self._start_helper()
+        self._helper.look_at(attempt)
+        facts = _task(order.key, order.attempt)
+        self._note("start", **facts, worker=self.incarnation, positions=order.positions)
+        attempt.start()
+        # The leader need not wait for the next beat to hear that it runs.
+        self.beat()
+
+    def _stop(self, key: TaskKey, number: int, gone: bool) -> None:
+        refused = self._refused.get(key)
+        if refused and refused.attempt <= number:
+            del self._refused[key]
+        for leaving in [a for a in self._leaving if a.key == key and a.number <= number]:
+            leaving.gone = leaving.gone or gone
+        attempt = self.attempts.get(key)
+        if attempt and attempt.number <= number:
+            attempt.gone = gone
+            self._leave(attempt, "stopped")
+        self._stopped[key] = max(self._stopped.pop(key, 0), number)
+        while len(self._stopped) > STOPPED_KEPT:
+            del self._stopped[next(iter(self._stopped))]
+
+    def _leave(self, attempt: Attempt, why: str) -> None:
+        """Have an attempt end.  It stays held until its thread has: it may still stage."""
+        del self.attempts[attempt.key]
+        if attempt.failure is None:
+            self._end(attempt, why)
+        self._leaving.append(attempt)
+        attempt.stop()
+        if attempt.over:
+            self._left(attempt)
+        else:
+            self._helper.cancel_soon(self._leaving)
+
+    def _left(self, attempt: Attempt) -> None:
+        """Let go of an attempt whose thread has ended."""
+        if not attempt.gone:
+            self._leaving.remove(attempt)
+            self.beat()
+            return
+        sweep = asyncio.ensure_future(self._sweep(attempt))
+        self._sweeps.add(sweep)
+        sweep.add_done_callback(self._sweeps.discard)
+
+    async def _sweep(self, attempt: Attempt) -> None:
+        """Remove what a life that is gone has staged here, in a thread; then let go of it."""
+        try:
+            await asyncio.to_thread(sweep_life, attempt)
+        finally:
+            self._leaving.remove(attempt)
+            self.beat()
+
+    def _barrier(self, barrier: Barrier) -> None:
+        attempt = self.attempts.get(barrier.key)
+        if attempt is None or attempt.number != barrier.attempt or attempt.failure is not None:
+            return
+        again = attempt.hear(barrier)
+        if again:
+            self._tell(BarrierAck(self.term, barrier.key, again))
+
+    def _news(self, news: News) -> None:
+        """Pass on what a thread has to say; one that is told to stop has nothing to say."""
+        attempt = news.attempt
+        current = self.attempts.get(attempt.key) is attempt
+        match news:
+            case Answered(_, acked, through) if current and not attempt.stopping.is_set():
+                self._note("ack", **_ack(attempt, acked, through))
+                self._tell(BarrierAck(self.term, attempt.key, acked))
+            case ReachedEnd(_, source) if current:
+                self._tell_end(attempt, source)
+            case Over():
+                attempt.over = True
+                self._helper.forget(attempt)
+                if attempt.lost:
+                    self.spark_lost.set()
+                if attempt in self._leaving:
+                    self._left(attempt)
+                elif attempt.failure is not None:
+                    if not attempt.stopping.is_set():
+                        self._end(attempt, "failed")
+                    self.beat()
+
+    def _give_all_up(self) -> None:
+        """Stop everything, but keep holding it: the next leader must hear that it runs no more."""
+        for attempt in [a for a in self.attempts.values() if a.failure is None]:
+            attempt.give_up(ORPHANED)
+            self._end(attempt, "orphaned")
+            self._helper.cancel_soon([attempt])
+
+    def _end(self, attempt: Attempt, why: str) -> None:
+        self._note("end", **_task(attempt.key, attempt.number), worker=self.incarnation, why=why)
+        self._on_end(attempt)
+
+    def _tell_ends(self) -> None:
+        """Say again which sources are at their end, as long as nobody has confirmed it."""
+        for attempt in [a for a in self.attempts.values() if a.failure is None]:
+            for source in sorted(attempt.at_end - attempt.confirmed):
+                self._tell_end(attempt, source)
+
+    def _tell_end(self, attempt: Attempt, source: str) -> None:
+        self._tell(
+            EndReport(self.term, attempt.key, attempt.number, source, self.name, self.incarnation)
+        )
+
+
+def _post(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
+    """Have the event loop do something; a thread that outlives it has nobody left to tell."""
+    try:
+        loop.call_soon_threadsafe(call)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise
+
+
+def _task(key: TaskKey, attempt: int) -> dict[str, Any]:
+    """Return the name of an attempt, as events hold it."""
+    return {
+        "job": key.job, "incarnation": key.incarnation, "pipeline": key.pipeline,
+        "task": key.task, "attempt": attempt,
+    }  # fmt: skip
+
+
+def _ack(attempt: Attempt, acked: Acked, through: int) -> dict[str, Any]:
+    """Return what an answer to a barrier says, as events hold it."""
+    return {
+        **_task(attempt.key, acked.attempt),
+        "worker": acked.place.incarnation,
+        "number": acked.number,
+        "ended": acked.ended,
+        "positions": acked.positions,
+        "staged": [(s.created, s.sink, _file(s.content)) for s in acked.staged],
+        "watermark": acked.watermark,
+        "idle": acked.idle,
+        "through": through,
+    }
+
+
+def _file(content: object) -> str:
+    """Return the name by which events know a committable."""
+    if isinstance(content, str):
+        return content
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))

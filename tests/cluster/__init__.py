@@ -1,0 +1,1 @@
+"""Tests of real processes: masters, workers and the command line between them."""

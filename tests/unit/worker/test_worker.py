@@ -1,0 +1,292 @@
+"""A worker: what it does with a leader's orders, and what it says, with tasks on a real Spark."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import Awaitable, Callable, Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from holdfast.connect.registry import Registry
+from holdfast.connect.report import Report
+from holdfast.core.checkpoint import Kind
+from holdfast.core.gather import Acked, Counts, Written
+from holdfast.errors import Unavailable
+from holdfast.plan.load import parse_job
+from holdfast.plan.spec import Spec, encode_spec
+from holdfast.wire.messages import (
+    Barrier,
+    BarrierAck,
+    DeployTask,
+    EndConfirmed,
+    EndReport,
+    Held,
+    Hello,
+    StopTask,
+    TaskKey,
+    ToLeader,
+    Welcome,
+)
+from holdfast.worker.attempt import Runner
+from holdfast.worker.worker import Worker, WorkerSettings
+from tests.unit.worker import plugins
+from tests.unit.worker.plugins import Cellar, Count
+
+pytestmark = pytest.mark.spark
+
+LIVES = itertools.count()
+"""Spark remembers jobs by their group, so no two tests share a life."""
+SOURCE = "Source[0]-Count"
+STREAM = "env { job.mode = STREAMING, checkpoint.interval = 1000 }\n"
+ENDLESS = STREAM + "source { Count { streaming = true } }\nsink { Cellar {} }"
+SLEEPS = "source { Count { sleep_ms = 60000 } }\nsink { Cellar {} }"
+
+
+@pytest.fixture(autouse=True)
+def cellar() -> Iterator[None]:
+    Cellar.empty()
+    yield
+    Cellar.empty()
+
+
+class Bench:
+    """A worker on a bench: what it says is kept, and the test is its leader."""
+
+    def __init__(self, session: Callable[[], SparkSession], **settings: float) -> None:
+        registry = Registry.load()
+        registry.add(plugins)
+        self.told: list[ToLeader] = []
+        self.notes: list[str] = []
+        self.worker = Worker(
+            "w", "w#1", 2, {"zone": "north"}, Runner(registry, session), self.told.append,
+            WorkerSettings(**{"beat_s": 0.05, **settings}),
+            note=lambda kind, **facts: self.notes.append(kind),
+        )  # fmt: skip
+        self.term = 5
+        self.key = TaskKey("7", f"life{next(LIVES)}", 1, "p1-t1")
+
+    def deploy(self, text: str, attempt: int = 1, **order: object) -> None:
+        report = Report()
+        tree = parse_job(text, "job.conf", {}, None, report)
+        report.raise_if_any()
+        assert tree
+        spec = encode_spec(Spec("job.conf", tree))
+        given = {"positions": None, "through": 0, **order}
+        self.worker.hear(DeployTask(self.term, self.key, attempt, spec, **given))  # type: ignore[arg-type]
+
+    def barrier(self, number: int, through: int = 0, attempt: int = 1) -> None:
+        self.worker.hear(Barrier(self.term, self.key, attempt, number, Kind.PERIODIC, through))
+
+    def acks(self) -> list[Acked]:
+        return [m.acked for m in self.told if isinstance(m, BarrierAck)]
+
+    def ends(self) -> list[EndReport]:
+        return [m for m in self.told if isinstance(m, EndReport)]
+
+    def held(self) -> tuple[Held, ...]:
+        return [m for m in self.told if isinstance(m, Hello)][-1].held
+
+    async def until(self, true: Callable[[], object], timeout_s: float = 30) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not true():
+            assert time.monotonic() < deadline, (self.held(), self.acks())
+            await asyncio.sleep(0.01)
+
+    async def acked(self, number: int, through: int = 0, attempt: int = 1) -> Acked:
+        """Send a barrier as a leader does, and return the answer."""
+        self.barrier(number, through, attempt)
+        await self.until(lambda: self.acks() and self.acks()[-1].number == number)
+        return self.acks()[-1]
+
+
+Play = Callable[..., None]
+
+
+@pytest.fixture
+def play(spark: SparkSession) -> Play:
+    """Run a test's part of the leader beside the worker."""
+
+    def run(
+        part: Callable[[Bench], Awaitable[None]],
+        session: Callable[[], SparkSession] = lambda: spark,
+        **settings: float,
+    ) -> None:
+        async def both() -> None:
+            bench = Bench(session, **settings)
+            beating = asyncio.ensure_future(bench.worker.run())
+            try:
+                await part(bench)
+            finally:
+                await bench.worker.stop()
+                beating.cancel()
+
+        asyncio.run(both())
+
+    return run
+
+
+def test_a_barrier_is_answered_once_and_the_same_answer_is_given_again(play: Play) -> None:
+    async def part(bench: Bench) -> None:
+        bench.deploy(ENDLESS)
+        await bench.until(lambda: len(Cellar.writes) == 3)
+        first = await bench.acked(1)
+        assert (first.positions, first.ended) == (((SOURCE, 3),), False)
+        assert [s.created for s in first.staged] == [1, 1, 1]
+        assert first.counts == Counts(30, (Written("Sink[0]-Cellar", "count", 30, 0),))
+        bench.barrier(1)
+        await bench.until(lambda: len(bench.acks()) == 2)
+        assert bench.acks()[1] == first
+        third = await bench.acked(3)
+        assert third.staged == first.staged, "what is not known to be visible is said again"
+        count = len(bench.acks())
+        bench.barrier(2)
+        await asyncio.sleep(0.1)
+        assert len(bench.acks()) == count, "a lower number is late"
+        assert Count.released == []
+        assert (await bench.acked(4, through=3)).staged == ()
+        await bench.until(lambda: Count.released == [3])
+
+    play(part)
+
+
+def test_an_end_is_reported_until_it_is_confirmed_and_again_to_a_new_leader(play: Play) -> None:
+    async def part(bench: Bench) -> None:
+        bench.deploy("source { Count {} }\nsink { Cellar {} }")
+        await bench.until(lambda: len(bench.ends()) >= 3)
+        assert {(e.source, e.attempt, e.incarnation) for e in bench.ends()} == {(SOURCE, 1, "w#1")}
+        bench.worker.hear(EndConfirmed(5, bench.key, 1, SOURCE))
+        count = len(bench.ends())
+        await asyncio.sleep(0.3)
+        assert len(bench.ends()) == count
+        bench.term = 6
+        bench.worker.hear(Welcome(6))
+        await bench.until(lambda: bench.ends()[-1].term == 6)
+        assert (await bench.acked(1)).ended
+        bench.term = 5
+        bench.barrier(2)
+        await asyncio.sleep(0.1)
+        assert bench.acks()[-1].number == 1, "a former leader is not obeyed"
+
+    play(part)
+
+
+def test_a_failure_is_held_until_it_was_heard(play: Play) -> None:
+    async def part(bench: Bench) -> None:
+        bench.deploy("source { Count {} }\nsink { Cellar { fail_on = [2] } }")
+        await bench.until(lambda: bench.held() and bench.held()[0].failure)
+        held = bench.held()[0]
+        assert (held.failure, held.fatal) == ("The cellar door sticks.", False)
+        assert Cellar.staged == {}, "what no checkpoint holds is removed"
+        bench.worker.hear(StopTask(5, bench.key, 1))
+        await bench.until(lambda: bench.held() == ())
+        bench.deploy("source { Count {} }\nsink { Cellar {} }")
+        await bench.until(lambda: bench.held())
+        assert bench.held()[0].failure == "it was stopped here before"
+        bench.deploy("source { Count {} }\nsink { Cellar {} }", attempt=2)
+        await bench.until(lambda: bench.ends())
+        assert [h.attempt for h in bench.held()] == [2]
+
+    play(part)
+
+
+def test_a_mistake_of_the_job_is_fatal(play: Play) -> None:
+    async def part(bench: Bench) -> None:
+        copy = "transform { FieldMapper { field_mapper { absent = other } } }\n"
+        bench.deploy(f"source {{ Count {{}} }}\n{copy}sink {{ Cellar {{}} }}")
+        await bench.until(lambda: bench.held() and bench.held()[0].failure)
+        assert bench.held()[0].fatal
+        assert "absent" in str(bench.held()[0].failure)
+
+    play(part)
+
+
+def test_a_task_whose_spark_does_not_start_fails_with_its_reason(play: Play) -> None:
+    def session() -> SparkSession:
+        raise Unavailable("Spark is on strike.")
+
+    async def part(bench: Bench) -> None:
+        bench.deploy(ENDLESS)
+        await bench.until(lambda: bench.held() and bench.held()[0].failure)
+        assert bench.held()[0].failure == "Spark is on strike."
+
+    play(part, session)
+
+
+def test_a_stop_ends_a_running_spark_job_and_the_task_is_held_until_then(play: Play) -> None:
+    async def part(bench: Bench) -> None:
+        bench.deploy(SLEEPS)
+        await bench.until(lambda: Cellar.writes)
+        await asyncio.sleep(0.5)
+        began = time.monotonic()
+        bench.worker.hear(StopTask(5, bench.key, 1))
+        bench.worker.beat()
+        assert len(bench.held()) == 1, "it may still stage something"
+        await bench.until(lambda: bench.held() == ())
+        assert time.monotonic() - began < 5
+        assert not bench.acks() and not Cellar.staged
+
+    play(part)
+
+
+def test_what_a_life_that_is_gone_has_staged_is_removed(play: Play) -> None:
+    async def part(bench: Bench) -> None:
+        bench.deploy(ENDLESS)
+        await bench.until(lambda: len(Cellar.writes) == 3)
+        assert len((await bench.acked(1)).staged) == 3
+        bench.worker.hear(StopTask(5, bench.key, 1))
+        await bench.until(lambda: bench.held() == ())
+        assert len(Cellar.staged) == 3, "a checkpoint may hold it"
+        bench.deploy(ENDLESS, attempt=2)
+        await bench.until(lambda: len(Cellar.staged) == 6)
+        bench.worker.hear(StopTask(5, bench.key, 2, gone=True))
+        await bench.until(lambda: bench.held() == ())
+        assert Cellar.staged == {}
+
+    play(part)
+
+
+def test_leftovers_of_earlier_attempts_go_once_what_counts_of_them_is_visible(play: Play) -> None:
+    counts = Counts(10, (Written("Sink[0]-Cellar", "count", 10, 0),))
+
+    async def part(bench: Bench) -> None:
+        life = f"7.{bench.key.incarnation}"
+        former, neighbour, other = f"{life}-p1-t1-a1-s9", f"{life}-p1-t2-a1-s9", "7.y-p1-t1-a1-s9"
+        Cellar.staged |= {former: [1], neighbour: [1], other: [1]}
+        restored = {"positions": ((SOURCE, 1),), "restored": 4, "counts": counts}
+        bench.deploy(ENDLESS, attempt=2, **restored)
+        await bench.until(lambda: len(Cellar.writes) == 2)
+        fifth = await bench.acked(5, through=3, attempt=2)
+        assert Cellar.swept == []
+        assert fifth.counts.read == 30, "counters go on from the checkpoint"
+        await bench.acked(6, through=4, attempt=2)
+        await bench.until(lambda: Cellar.swept)
+        assert former not in Cellar.staged
+        assert {neighbour, other} <= set(Cellar.staged)
+        assert Cellar.prepared == [], "save modes never run on a restore"
+
+    play(part)
+
+
+def test_without_a_leader_tasks_are_given_up_but_still_held(play: Play) -> None:
+    async def part(bench: Bench) -> None:
+        bench.deploy(ENDLESS)
+        await bench.until(lambda: bench.held() and bench.held()[0].failure)
+        assert bench.held()[0].failure == "no leader was heard for too long"
+        assert bench.notes.count("end") == 1
+        bench.barrier(1)
+        await asyncio.sleep(0.1)
+        assert not bench.acks()
+
+    play(part, orphan_s=0.6)
+
+
+def test_rows_show_while_a_slice_runs_and_progress_grows(play: Play) -> None:
+    async def part(bench: Bench) -> None:
+        bench.deploy(ENDLESS)
+        await bench.until(lambda: bench.held() and bench.held()[0].written == 30)
+        before = bench.held()[0].progress
+        assert before is not None
+        await bench.until(lambda: (bench.held()[0].progress or 0) > before)
+
+    play(part)
