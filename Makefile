@@ -12,6 +12,8 @@ ONLY ?=
 SEEDS ?= 5000
 FIRST ?= 0
 PAIRS ?=
+STORE ?= etcd
+KILLS ?=
 
 .PHONY: help setup demo test lint fmt sim crashpoints mutants chaos compat bench docs clean
 
@@ -62,8 +64,8 @@ crashpoints: $(READY) ## Crash before and after every durable step (PAIRS=1: at 
 mutants: $(READY) ## Plant bugs in the control plane; each must be caught
 	@$(PY) -m holdfast.testing.sim mutants
 
-chaos: ## Kill real processes (not built yet)
-	@echo "make chaos: masters and workers are not built yet." >&2; exit 1
+chaos: $(READY) ## Kill real processes (STORE=sqlite|etcd|postgres ONLY=E03,E04; KILLS=30 measures)
+	@$(PY) -m holdfast.testing.chaos $(STORE) $(if $(ONLY),--only $(ONLY)) $(if $(KILLS),--kills $(KILLS))
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,52 @@
+"""Read what a sink shows, with pyarrow alone: no code of the sinks, none of Spark."""
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+
+def shown_files(folder: Path) -> list[Path]:
+    """Return the files a reader of the folder would read: no name on the way is hidden."""
+    found = []
+    for path in sorted(folder.rglob("*.parquet")):
+        parts = path.relative_to(folder).parts
+        if not any(part.startswith((".", "_")) for part in parts):
+            found.append(path)
+    return found
+
+
+def hidden_files(folder: Path) -> list[Path]:
+    """Return the data files that no reader sees: staged, and not committed."""
+    shown = set(shown_files(folder))
+    return (
+        [p for p in sorted(folder.rglob("*.parquet")) if p not in shown] if folder.exists() else []
+    )
+
+
+def ids(folder: Path, column: str = "id") -> Counter[int]:
+    """Return how often each id is shown."""
+    found: Counter[int] = Counter()
+    for path in shown_files(folder):
+        values = pq.read_table(path, columns=[column]).column(column).to_pylist()
+        found.update(int(str(value)) for value in values)
+    return found
+
+
+def flaws(found: Counter[int], first: int, count: int | None) -> list[str]:
+    """Say what is wrong with the ids shown: all from `first` on, `count` of them, each once.
+
+    `count` None: any number, but without a gap.
+    """
+    said = []
+    twice = [i for i, times in found.items() if times > 1]
+    if twice:
+        said.append(f"rows: {len(twice)} ids are shown more than once, such as {min(twice)}")
+    expected = count if count is not None else len(found)
+    wanted = set(range(first, first + expected))
+    lost, strange = wanted - set(found), set(found) - wanted
+    if lost:
+        said.append(f"rows: {len(lost)} ids are missing, such as {min(lost)}")
+    if strange:
+        said.append(f"rows: {len(strange)} ids do not belong there, such as {min(strange)}")
+    return said

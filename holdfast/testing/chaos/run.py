@@ -1,0 +1,200 @@
+"""Run scenarios one after another on one cluster, judge each, and write down what came of it."""
+
+import asyncio
+import json
+import shutil
+import traceback
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import monotonic
+
+from holdfast.errors import HoldfastError
+from holdfast.testing.chaos.client import Client
+from holdfast.testing.chaos.cluster import TOKEN, WORKERS, Cluster
+from holdfast.testing.chaos.jobs import ONCE
+from holdfast.testing.chaos.ledger import tell
+from holdfast.testing.chaos.scene import Missed, Scenario, Scene, Wrong
+from holdfast.testing.chaos.tail import Tail
+from holdfast.testing.oracle.check import check_story
+from holdfast.testing.oracle.events import Event, Fault, Left, to_line
+
+SCENARIO_S = 100.0
+READY_S = 90.0
+WAIVED = ("I17",)
+"""I17 judges by who knew what when, which the logs of real processes do not say."""
+
+
+@dataclass
+class Result:
+    """What came of a scenario."""
+
+    id: str
+    store: str
+    window_hit: bool = False
+    flaws: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    took_s: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether the window was hit and all is well."""
+        return self.window_hit and not self.flaws
+
+    def line(self) -> str:
+        """Return it as one line."""
+        hit = str(self.window_hit).lower()
+        word = "ok" if self.ok else "FAILED"
+        return f"{self.id:<68} {self.store:<8} window_hit={hit:<5} {word:<6} {self.took_s:6.1f} s"
+
+
+class Runner:
+    """One cluster, and the scenarios run on it so far."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.kind = kind
+        self.folder = folder
+        self.results: list[Result] = []
+        self._cluster: Cluster | None = None
+        self._tail: Tail | None = None
+        self._clusters = 0
+
+    async def run(self, scenarios: Iterable[Scenario]) -> list[Result]:
+        """Run scenarios; a cluster that a failed one leaves behind is kept for a look."""
+        try:
+            for number, scenario in enumerate(scenarios, 1):
+                cluster = await self._ready()
+                result = await self._one(cluster, scenario, number)
+                self.results.append(result)
+                print(result.line(), flush=True)
+                for text in (*result.remarks, *result.flaws):
+                    print(f"    {text}", flush=True)
+                if not result.ok:
+                    print(f"    kept: {cluster.folder}", flush=True)
+                    print(f"    again: make chaos STORE={self.kind} ONLY={scenario.window}")
+                    await self._close(keep=True)
+        finally:
+            await self._close(keep=False)
+        return self.results
+
+    async def _ready(self) -> Cluster:
+        """Return a cluster in which everyone is there and Spark is warm."""
+        if self._cluster is None:
+            self._clusters += 1
+            folder = self.folder / f"{self.kind}-{self._clusters}"
+            shutil.rmtree(folder, ignore_errors=True)
+            self._cluster = Cluster(self.kind, folder)
+            self._tail = Tail(self._cluster.events)
+            await self._cluster.start()
+            await asyncio.wait_for(self._warm(self._cluster), READY_S)
+        await asyncio.wait_for(self.all_there(self._cluster), READY_S)
+        return self._cluster
+
+    @staticmethod
+    async def all_there(cluster: Cluster) -> None:
+        client = Client(cluster.urls, TOKEN)
+        while await client.workers() < len(WORKERS):
+            await asyncio.sleep(0.1)
+
+    async def _warm(self, cluster: Cluster) -> None:
+        """Run a job on every worker: the first one waits for Spark, and is no measure."""
+        await self.all_there(cluster)
+        warm = Scenario("warm", "up", nothing, ONCE)
+        assert self._tail
+        scene = Scene(cluster, warm, f"warm{self._clusters}", self._tail)
+        await scene.submit()
+        await scene.rest()
+
+    async def _one(self, cluster: Cluster, scenario: Scenario, number: int) -> Result:
+        result = Result(scenario.id, self.kind)
+        assert self._tail
+        scene = Scene(cluster, scenario, f"{scenario.window.lower()}-{number}", self._tail)
+        scene.noted.append(cluster.setting())
+        began_s = monotonic()
+        try:
+            await asyncio.wait_for(self._play(scene), SCENARIO_S)
+            result.window_hit = True
+        except Missed as error:
+            result.flaws.append(f"the window was not hit: {error}")
+        except Wrong as error:
+            result.window_hit = True
+            result.flaws.append(str(error))
+        except TimeoutError:
+            result.window_hit = scene.hits > 0
+            result.flaws.append(f"stuck after {SCENARIO_S:.0f} s: {_standing(scene)}")
+        except (AssertionError, HoldfastError, LookupError, OSError):
+            # A flaw of the harness or the cluster; the other scenarios are still worth their run.
+            result.flaws.append(traceback.format_exc(limit=-4))
+        result.took_s, result.remarks = monotonic() - began_s, scene.remarks
+        if result.ok:
+            result.flaws += judge(scene)
+        cluster.points.clear()
+        return result
+
+    async def _play(self, scene: Scene) -> None:
+        await scene.scenario.script(scene)
+        await asyncio.to_thread(scene.cluster.heal)
+        scene.noted.append(Fault(at=monotonic(), process="world", fault="heal"))
+        await scene.answered()
+        await scene.rest()
+
+    async def _close(self, *, keep: bool) -> None:
+        if self._cluster:
+            cluster, self._cluster = self._cluster, None
+            await cluster.close()
+            if not keep:
+                cluster.remove()
+
+
+def judge(scene: Scene) -> list[str]:
+    """Show the story to the oracle, and the rows to a reader; return what is wrong."""
+    found = []
+    for name, job in scene.jobs.items():
+        if job.ended != job.ends:
+            found.append(f"{name} ended as {job.ended}, not {job.ends}")
+        found += [f"{name}: {f}" for f in job.shape.flaws(job.out, job.ends == "FINISHED")]
+    left: list[Event] = [Left(at=monotonic(), process="world", thing=t) for t in _left(scene)]
+    ids = [job.id for job in scene.jobs.values()]
+    cluster = scene.cluster
+    story = tell(cluster.ledger, cluster.events, ids, scene.since_s, [*scene.noted, *left])
+    waived = (*WAIVED, *scene.scenario.waived)
+    found += [t for t in check_story(story) if not t.startswith(waived)]
+    if found:
+        lines = [to_line(e) for e in story.events]
+        (cluster.folder / f"{scene.prefix}.story.jsonl").write_text("\n".join(lines) + "\n")
+    return found
+
+
+def _left(scene: Scene) -> list[str]:
+    """Return what the jobs of a scene have left behind."""
+    found = []
+    for job in scene.jobs.values():
+        keys = [k for k in scene.cluster.ledger.values if k.split("/")[1:2] == [job.id]]
+        found += [f"key {k}" for k in keys if not k.startswith("history/")]
+        blobs = scene.cluster.folder / "blobs" / job.id
+        found += [f"blob {p}" for p in sorted(blobs.rglob("*")) if p.is_file()]
+        found += [f"staged file {p}" for p in job.shape.left(job.out)]
+    return found
+
+
+def _standing(scene: Scene) -> str:
+    """Say how things stand, for someone who must find out why they do not move."""
+    ledger = scene.cluster.ledger
+    said = [f"leader {ledger.leader()}", f"{scene.hits} hits"]
+    for job in scene.jobs.values():
+        record = ledger.job(job.id)
+        said.append(f"{job.id} {record.status if record else ledger.end(job.id)}")
+    dead = [p.name for p in (*scene.cluster.masters.values(), *scene.cluster.workers.values())
+            if not p.alive]  # fmt: skip
+    return ", ".join([*said, f"dead {dead}" if dead else "all alive"])
+
+
+async def nothing(scene: Scene) -> None:
+    """Do no harm."""
+
+
+def write_down(results: list[Result], path: Path) -> None:
+    """Write the results as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [{**asdict(r), "ok": r.ok} for r in results]
+    path.write_text(json.dumps(rows, indent=2) + "\n")

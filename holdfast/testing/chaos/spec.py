@@ -1,0 +1,16 @@
+"""Read a job file into what a submit carries."""
+
+from pathlib import Path
+
+from holdfast.connect.report import Report
+from holdfast.plan.load import parse_job
+from holdfast.plan.spec import Spec, encode_spec
+
+
+def spec_text(file: Path) -> str:
+    """Return a job file as a submit carries it."""
+    report = Report()
+    tree = parse_job(file.read_text(), str(file), {}, None, report)
+    report.raise_if_any()
+    assert tree is not None
+    return encode_spec(Spec(str(file), tree))

@@ -1,0 +1,150 @@
+"""The harness itself: its reader finds what is wrong, its ledger who wrote, its network breaks."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from holdfast.errors import UserError
+from holdfast.node.trace import digest
+from holdfast.store.contract import Change, Item
+from holdfast.testing.chaos.catalogue import chosen, rotating
+from holdfast.testing.chaos.ledger import Ledger, late_writes, tell
+from holdfast.testing.chaos.proxy import Proxy
+from holdfast.testing.chaos.reader import flaws, hidden_files, ids
+from holdfast.testing.oracle.check import check_story
+from holdfast.testing.oracle.events import Try, Write, to_line
+
+
+def write(folder: Path, name: str, numbers: list[int]) -> None:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"id": numbers}), path)
+
+
+def test_the_reader_sees_what_is_shown_and_no_more(tmp_path: Path) -> None:
+    write(tmp_path, "a.parquet", [1, 2])
+    write(tmp_path, "day=1/b.parquet", [3])
+    write(tmp_path, ".staged/c.parquet", [4])
+    write(tmp_path, "_tmp/d.parquet", [5])
+    assert sorted(ids(tmp_path)) == [1, 2, 3]
+    assert len(hidden_files(tmp_path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("found", "count", "said"),
+    [
+        ([1, 2, 3], 3, []),
+        ([1, 2, 2, 3], 3, ["more than once"]),
+        ([1, 3], 3, ["missing"]),
+        ([1, 2, 3, 9], 3, ["do not belong"]),
+        ([1, 2], None, []),
+        ([1, 3], None, ["missing", "do not belong"]),
+    ],
+)
+def test_flaws_of_rows(found: list[int], count: int | None, said: list[str]) -> None:
+    told = flaws(Counter(found), 1, count)
+    assert len(told) == len(said)
+    assert all(word in text for word, text in zip(said, told, strict=True))
+
+
+def change(key: str, value: bytes, revision: int) -> Change:
+    return Change(key, Item(key, value, revision, revision), revision)
+
+
+def log(folder: Path, process: str, *tries: Try) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / f"{process}.jsonl").write_text("".join(to_line(t) + "\n" for t in tries))
+
+
+def asked(process: str, at: float, key: str, value: bytes, **guards: int) -> Try:
+    return Try(at=at, process=process, guards=guards, changes={key: digest(value)})
+
+
+def test_a_write_is_joined_with_who_asked_for_it(tmp_path: Path) -> None:
+    ledger = Ledger()
+    ledger.take([change("leader", b"m1", 1)])
+    ledger.take([change("other/j", b"x", 2)])
+    log(
+        tmp_path / "events", "M1#a",
+        asked("M1#a", 0.1, "leader", b"m1", leader=0),
+        asked("M1#a", 0.2, "other/j", b"x", leader=1),
+    )  # fmt: skip
+    story = tell(ledger, tmp_path / "events", ["j"], 0.0, [])
+    writes = story.of(Write)
+    assert [(w.process, w.term) for w in writes] == [("M1#a", 0), ("M1#a", 1)]
+    assert not [t for t in check_story(story) if t.startswith(("I1 ", "I2 "))]
+
+
+def test_a_write_of_a_deposed_leader_is_found(tmp_path: Path) -> None:
+    ledger = Ledger()
+    ledger.take([change("leader", b"m1", 1)])
+    ledger.take([change("leader", b"m2", 2)])
+    ledger.take([change("other/j", b"x", 3)])
+    log(
+        tmp_path / "events", "M1#a",
+        asked("M1#a", 0.1, "leader", b"m1", leader=0),
+        asked("M1#a", 0.3, "other/j", b"x", leader=1),
+    )  # fmt: skip
+    log(tmp_path / "events", "M2#b", asked("M2#b", 0.2, "leader", b"m2", leader=0))
+    story = tell(ledger, tmp_path / "events", ["j"], 0.0, [])
+    assert any(t.startswith("I2 ") for t in check_story(story))
+    assert late_writes(ledger, tmp_path / "events", 1, 0.25) == (1, ["other/j"])
+
+
+def test_a_network_that_breaks() -> None:
+    asyncio.run(_break_network())
+
+
+async def _break_network() -> None:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(100):
+            writer.write(data)
+        writer.close()
+
+    server = await asyncio.start_server(echo, "127.0.0.1", 0)
+    proxy = Proxy(server.sockets[0].getsockname()[1])
+    await proxy.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+    writer.write(b"a")
+    assert await reader.read(1) == b"a"
+    proxy.freeze()
+    writer.write(b"b")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(reader.read(1), 0.1)
+    proxy.heal()
+    assert await reader.read(1) == b"b"
+    proxy.cut()
+    assert await reader.read(1) == b""
+    writer.close()
+    proxy.close()
+    server.close()
+    await asyncio.sleep(0.05)
+
+
+def test_every_scenario_has_its_turn() -> None:
+    mine = chosen("sqlite", [])
+    turns = -(-len(mine) // 12)
+    seen = {s.id for turn in range(turns) for s in rotating("sqlite", turn, 12)}
+    assert seen == {s.id for s in mine}
+    assert len({s.id for s in mine}) == len(mine) >= 40
+
+
+def test_windows_that_are_not_there_are_refused() -> None:
+    with pytest.raises(UserError, match="Z99"):
+        chosen("sqlite", ["Z99"])
+
+
+def test_windows_that_must_be_there() -> None:
+    wanted = {
+        "A01", "A03", "A04", "A10", *(f"B0{n}" for n in range(1, 9)),
+        *(f"C{n:02}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 14, 15, 16, 17)),
+        *(f"D0{n}" for n in range(1, 10)), *(f"E0{n}" for n in range(1, 9)),
+        "E12", "E13", "E14", "E15", "E20", "H03", "H04", "H05", "H07", "H09", "H10",
+        "U01", "U02", "S01",
+    }  # fmt: skip
+    for store in ("sqlite", "etcd", "postgres"):
+        assert wanted <= {s.window for s in chosen(store, [])}
