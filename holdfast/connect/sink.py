@@ -78,10 +78,14 @@ class Committable:
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """Which commit this is.  `user` belongs to one incarnation and sink; `number` only grows."""
+    """Which commit this is.  `user` belongs to one incarnation and sink; `number` only grows.
+
+    `watermark`: all rows up to this event time are in, if anybody knows (milliseconds since 1970).
+    """
 
     user: str
     number: int
+    watermark: int | None = None
 
 
 class Sink(Plugin[O]):

@@ -57,7 +57,7 @@ class SinkTables:
     async def publish(self, version: int, order: CommitOrder) -> bool:
         """Make an order visible.  A sink does nothing for an identifier it has seen."""
         committables = [_committable(s) for s in order.staged]
-        identifier = Identifier(order.user, order.number)
+        identifier = Identifier(order.user, order.number, order.watermark)
 
         def commit() -> None:
             self._sink(order.life, order.sink).commit(identifier, committables)
