@@ -66,8 +66,8 @@ class CheckpointStored:
 class CheckpointFailed:
     """A checkpoint will not complete: a timeout, a refusal, a lost task.
 
-    `silent` are the attempts (task, number) that were asked and did not answer in time; None where
-    nobody can say who would have.
+    `silent` are the attempts (task, number) that were asked, did not answer in time and stood still
+    meanwhile; None where nobody can say who would have.
     """
 
     number: int
@@ -88,6 +88,13 @@ class CheckpointLost:
 
 
 @dataclass(frozen=True, slots=True)
+class BlobDropped:
+    """A checkpoint that is no longer needed was removed."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class TookOver:
     """A new leader holds the record; what a former one gathered is lost."""
 
@@ -103,11 +110,13 @@ CHECKPOINT = Machine(
         (IDLE, CheckpointFailed, IDLE),  # late
         (IDLE, TookOver, IDLE),
         (IDLE, CheckpointLost, IDLE),  # the one before it is the latest again
+        (IDLE, BlobDropped, IDLE),
         (PENDING, CheckpointStored, IDLE),
         (PENDING, CheckpointStored, PENDING),  # of a former number
         (PENDING, CheckpointFailed, IDLE),
         (PENDING, CheckpointFailed, PENDING),  # of a former number
         (PENDING, TookOver, IDLE),
+        (PENDING, BlobDropped, PENDING),
     ],
 )
 
@@ -137,8 +146,17 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
+class Savepoint:
+    """A savepoint that was asked for, and its checkpoint once that is complete."""
+
+    request: str
+    number: int | None = None
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Silent:
-    """An attempt that has not answered the last checkpoints, and how many."""
+    """An attempt that stood still and has not answered the last checkpoints, and how many."""
 
     task: str
     attempt: int
@@ -187,6 +205,8 @@ def step(old: Checkpoints, event: object) -> Checkpoints:
             new = _failed(old, reason, silent)
         case CheckpointLost(number):
             new = _without(old, number)
+        case BlobDropped(number):
+            new = replace(old, kept=tuple(c for c in old.kept if c.number != number))
         case TookOver(term) if old.pending and old.pending.term != term:
             new = _failed(old, "the leader that gathered for it is gone")
     CHECKPOINT.check(old.status, event, new.status)

@@ -33,7 +33,7 @@ class Deploy:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Start an attempt anew that runs but answers no checkpoint."""
+    """Start an attempt anew that runs, stands still and answers no checkpoint."""
 
     task: str
     attempt: int
@@ -131,7 +131,7 @@ def _tasks(pipeline: Pipeline) -> list[Effect]:
 
 
 def _unanswered(pipeline: Pipeline, task: Task) -> int:
-    """Return how many checkpoints in a row a task's attempt has not answered."""
+    """Return how many checkpoints in a row a task's attempt stood still and did not answer."""
     silent = pipeline.checkpoints.silent
     found = [s.times for s in silent if (s.task, s.attempt) == (task.id, task.attempt)]
     return max(found, default=0)

@@ -8,14 +8,16 @@ complete checkpoint and the commit it owes; the last commit and the end.
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from holdfast.core import checkpoint, commit, completion, task
+from holdfast.core import checkpoint, commit, completion, rollback, task
 from holdfast.core.checkpoint import (
+    BlobDropped,
     CheckpointDue,
     CheckpointFailed,
     CheckpointLost,
     Checkpoints,
     CheckpointStored,
     Kind,
+    Savepoint,
     TookOver,
 )
 from holdfast.core.commit import CheckpointCompleted, Commits, CommitStatus, Committed, Listened
@@ -27,7 +29,6 @@ from holdfast.core.task import (
     TaskFailed,
     TaskOver,
     TaskPlaced,
-    TaskRolledBack,
     TaskStarted,
     TaskStatus,
     WorkerLost,
@@ -73,13 +74,6 @@ class PipelineDoomed:
     """Something happened that no retry mends, such as a table that refuses a commit."""
 
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class BlobDropped:
-    """A checkpoint's blob was removed."""
-
-    number: int
 
 
 PIPELINE = Machine(
@@ -134,15 +128,6 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Savepoint:
-    """A savepoint that was asked for, and its checkpoint once that is complete."""
-
-    request: str
-    number: int | None = None
-    failures: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Pipeline:
     """All durable state of one pipeline of one incarnation of a job."""
 
@@ -187,7 +172,7 @@ def step(old: Pipeline, event: object) -> Pipeline:
             new = _settled(replace(_no_more_tasks(old, "the job stops"), status=STOPPING))
         case PipelineDoomed(reason) if old.status not in OVER:
             new = _doomed(old, reason)
-        case CheckpointLost(number) if old.status not in OVER and _needs(old, number):
+        case CheckpointLost(number) if old.status not in OVER and rollback.needed(old, number):
             new = _lost(old, event)
         case SavepointAsked(request) if old.status is ACTIVE and not old.savepoint:
             new = replace(old, savepoint=Savepoint(request))
@@ -196,9 +181,8 @@ def step(old: Pipeline, event: object) -> Pipeline:
             saving = pending is not None and pending.kind is Kind.SAVEPOINT
             new = _fail_pending(old, "the savepoint was given up") if saving else old
             new = replace(new, savepoint=None)
-        case BlobDropped(number):
-            kept = tuple(c for c in old.checkpoints.kept if c.number != number)
-            new = replace(old, checkpoints=replace(old.checkpoints, kept=kept))
+        case BlobDropped():
+            new = replace(old, checkpoints=checkpoint.step(old.checkpoints, event))
         case _:
             new = old
     moved = new.status is not old.status
@@ -232,11 +216,9 @@ def _task_event(old: Pipeline, event: object) -> Pipeline:
     if not lost:
         return new
     reason = event.reason if isinstance(event, TaskFailed) else "its worker was lost"
-    failed = tuple(Failure(t.id, t.attempt, reason) for t in lost)
     new = replace(
-        new,
+        _noted(new, *(Failure(t.id, t.attempt, reason) for t in lost)),
         completion=completion.step(old.completion, TasksChanged(tasks), tasks),
-        failures=(*old.failures, *failed)[-FAILURES_KEPT:],
         # Losing a worker is not the job's fault and costs it no retry.
         retries=old.retries + isinstance(event, TaskFailed),
     )
@@ -266,59 +248,25 @@ def _checkpoint_event(old: Pipeline, event: object) -> Pipeline:
     return new
 
 
-def _needs(pipeline: Pipeline, number: int) -> bool:
-    """Say whether a checkpoint is still to be committed, or tasks would start from it."""
-    checkpoints = pipeline.checkpoints
-    needed = {c.number for c in (*pipeline.commits.waiting, checkpoints.latest) if c}
-    return number in needed
-
-
 def _lost(old: Pipeline, event: CheckpointLost) -> Pipeline:
-    """Go back to the checkpoint before a bad one, if that loses nothing and shows nothing twice.
-
-    All tasks begin anew there: one that started from the bad one lacks what only that one held.
-    """
+    """Go back to the checkpoint before a lost one; fail where that could break a promise."""
     reason = f"Checkpoint {event.number} is lost. {event.reason}"
-    why = _irreplaceable(old, event)
+    why = rollback.irreplaceable(old, event)
     if why:
         return _doomed(old, f"{reason} {why} Submit the job anew, or restore a savepoint of it.")
-    new = _fail_pending(old, reason)
-    tasks = tuple(task.step(t, TaskRolledBack()) for t in old.tasks)
-    new = replace(
-        new,
-        tasks=tasks,
-        completion=completion.step(new.completion, TasksChanged(tasks), tasks),
-        checkpoints=checkpoint.step(new.checkpoints, event),
-        commits=commit.step(new.commits, event),
-    )
+    new = rollback.back(_fail_pending(old, reason), event)
     latest = new.checkpoints.latest
     assert latest
-    said = Failure("", 0, f"{reason} All tasks start anew from checkpoint {latest.number}.")
-    return replace(new, failures=(*old.failures, said)[-FAILURES_KEPT:])
-
-
-def _irreplaceable(pipeline: Pipeline, event: CheckpointLost) -> str:
-    """Say why the checkpoint before a bad one cannot take its place; nothing if it can."""
-    number, commits = event.number, pipeline.commits
-    gone = [c for c in commits.waiting if c.number >= number]
-    if number <= commits.through:
-        return "Its rows are visible: going back to an earlier one would show some of them twice."
-    if commit.may_have_begun(commits, number) and not event.untouched:
-        return "Its commit may have begun: going back could show rows twice."
-    if pipeline.status is not ACTIVE:
-        return "The tasks have ended, and nothing can be read again."
-    if any(c.kind is not Kind.PERIODIC for c in gone):
-        return "It is a savepoint or the last one, which no earlier one can stand for."
-    if not pipeline.checkpoints.before(number):
-        return "There is none before it, and nothing is read again from the start behind your back."
-    if not pipeline.retry_times:
-        return "The job may not be tried again (job.retry.times = 0)."
-    return ""
+    said = f"{reason} All tasks start anew from checkpoint {latest.number}."
+    return _noted(new, Failure("", 0, said))
 
 
 def _doomed(old: Pipeline, reason: str) -> Pipeline:
-    failed = (*old.failures, Failure("", 0, reason))[-FAILURES_KEPT:]
-    return replace(_no_more_tasks(old, reason), status=FAILED, failures=failed)
+    return _noted(replace(_no_more_tasks(old, reason), status=FAILED), Failure("", 0, reason))
+
+
+def _noted(pipeline: Pipeline, *failures: Failure) -> Pipeline:
+    return replace(pipeline, failures=(*pipeline.failures, *failures)[-FAILURES_KEPT:])
 
 
 def _fail_pending(pipeline: Pipeline, reason: str) -> Pipeline:

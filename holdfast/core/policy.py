@@ -8,7 +8,8 @@ class Policy:
     """How a pipeline is to be kept.  None: as its master is set.
 
     Without `periodic`, the only checkpoints are savepoints and the one at the end.  A task that
-    leaves `tolerable_failures` checkpoints in a row without an answer is started anew (0: never).
+    stands still and leaves `tolerable_failures` checkpoints in a row without an answer is started
+    anew (0: never); one that only takes long is waited for.
     """
 
     interval_s: float | None = None

@@ -78,6 +78,15 @@ class Crew:
         progress, since_s = (seen.moved if seen else {}).get((held.key, held.attempt), (None, 0.0))
         return 0.0 if progress is None else now_s - since_s
 
+    def stood_since(self, incarnation: str, key: TaskKey, attempt: int, since_s: float) -> bool:
+        """Say whether an attempt is known not to have got on since then.
+
+        A worker that has said nothing since, or that cannot say, is given the benefit of the doubt.
+        """
+        seen = self.seen.get(incarnation)
+        progress, moved_s = (seen.moved if seen else {}).get((key, attempt), (None, 0.0))
+        return seen is not None and progress is not None and moved_s <= since_s < seen.at_s
+
     def place(self, incarnation: str) -> Place | None:
         """Return the place of a worker in contact, or None."""
         seen = self.seen.get(incarnation)

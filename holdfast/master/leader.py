@@ -4,7 +4,7 @@ Taking over is nothing special: the records are loaded, and each keeper does wha
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -67,7 +67,7 @@ class Leader:
         self.loaded = True
         for keeper in list(self.jobs.values()):
             self._start(keeper)
-        for work in (self._place_loop(), self._lost_loop()):
+        for work in (self._place_loop, self._lost_loop):
             task = asyncio.ensure_future(self.until_fenced(work))
             task.add_done_callback(self.desk.watch)
             self._beside.append(task)
@@ -304,8 +304,9 @@ class Leader:
             return
         key = pipeline_key(pipeline.job, pipeline.number)
         job.pipelines[pipeline.number] = PipelineKeeper(
-            self.desk, key, pipeline, revision, lambda: job.state, self._changed.set
-        )
+            self.desk, key, pipeline, revision, lambda: job.state, self._changed.set,
+            self.crew.stood_since,
+        )  # fmt: skip
 
     def _decoded(self, kind: type[R], item: Item) -> R | None:
         """Read a record.  A damaged one keeps its job aside; the others must not wait for it.
@@ -362,10 +363,10 @@ class Leader:
             return None
         return job.pipelines.get(key.pipeline)
 
-    async def until_fenced(self, work: Coroutine[Any, Any, None]) -> None:
+    async def until_fenced(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run something of this term; being fenced ends the term, not the process."""
         try:
-            await work
+            await work()
         except Fenced:
             self.desk.abandon()
 

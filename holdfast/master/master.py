@@ -116,7 +116,7 @@ class Master:
         """Lead until the lease is lost or could not be confirmed in time."""
         desk = Desk(self.store, self.ports, self.election.term, lambda: self.election)
         self.leader = Leader(desk)
-        begun = asyncio.ensure_future(self.leader.until_fenced(self.leader.begin()))
+        begun = asyncio.ensure_future(self._begin(self.leader))
         begun.add_done_callback(desk.watch)
         try:
             while not desk.abandoned.is_set() and not self._stopping:
@@ -130,6 +130,9 @@ class Master:
             begun.cancel()
         if desk.error:
             raise desk.error  # a bug: better a dead master than one that does half its work
+
+    async def _begin(self, leader: Leader) -> None:
+        await leader.until_fenced(leader.begin)
 
     async def _pause(self, desk: Desk, seconds: float) -> None:
         """Wait until the lease is to be kept again, or the desk is abandoned."""

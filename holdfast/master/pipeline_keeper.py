@@ -5,6 +5,7 @@ from typing import Any
 
 from holdfast.core import duties, gather
 from holdfast.core.checkpoint import (
+    BlobDropped,
     CheckpointDue,
     CheckpointFailed,
     CheckpointLost,
@@ -27,7 +28,7 @@ from holdfast.core.duties import (
 )
 from holdfast.core.gather import Acked, Counts, Gathering
 from holdfast.core.job import Job, JobStatus
-from holdfast.core.pipeline import ACTIVE, BlobDropped, Pipeline, PipelineDoomed, step, wanted
+from holdfast.core.pipeline import ACTIVE, Pipeline, PipelineDoomed, step, wanted
 from holdfast.core.task import TaskFailed
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.master import blob, health
@@ -49,10 +50,12 @@ class PipelineKeeper(Keeper[Pipeline]):
         revision: int,
         job: Callable[[], Job],
         changed: Callable[[], None],
+        stood_since: Callable[[str, TaskKey, int, float], bool],
     ) -> None:
         super().__init__(desk, key, state, revision)
         self.job = job
         self.changed = changed
+        self.stood_since = stood_since
         self.gathering: Gathering | None = None
         self.taken_over = False
         self.rests: dict[str, float] = {}
@@ -96,7 +99,7 @@ class PipelineKeeper(Keeper[Pipeline]):
             case Deploy():
                 await self._deploy(effect)
             case GiveUp(task, attempt, place, times):
-                reason = f"it did not answer {times} checkpoints in a row"
+                reason = f"it stood still and did not answer {times} checkpoints in a row"
                 await self.handle(TaskFailed(task, attempt, place, reason))
             case StartCheckpoint(kind):
                 await self.handle(CheckpointDue(kind, self.desk.term))
@@ -221,15 +224,12 @@ class PipelineKeeper(Keeper[Pipeline]):
         assert pending
         self.gathering = gather.begin(pending, self.state.tasks)
         timeout_s = self.state.policy.timeout_s or settings.timeout_s
-        deadline_s = clock.now() + timeout_s
+        began_s = clock.now()
         while not self.gathering.complete:
-            if clock.now() >= deadline_s:
+            if clock.now() >= began_s + timeout_s:
                 missing = ", ".join(self.gathering.waiting)
                 reason = f"no answer from {missing} within {timeout_s:g} s"
-                silent = tuple(
-                    (t.id, t.attempt) for t in self.state.tasks if t.id in self.gathering.waiting
-                )
-                await self.handle(CheckpointFailed(order.number, reason, silent))
+                await self.handle(CheckpointFailed(order.number, reason, self._silent(began_s)))
                 return
             self._send_barriers(order)
             await clock.sleep(settings.resend_s / 5)
@@ -247,6 +247,20 @@ class PipelineKeeper(Keeper[Pipeline]):
         totals = gather.totals(self.gathering.acks)
         await self.handle(CheckpointStored(order.number, name, clock.date(), totals))
         self.completed_s = clock.now()
+
+    def _silent(self, since_s: float) -> tuple[tuple[str, int], ...]:
+        """Return the attempts that do not answer and stand still.
+
+        One that gets on is busy with a long slice: to start it anew would make it later still.
+        """
+        assert self.gathering
+        return tuple(
+            (t.id, t.attempt)
+            for t in self.state.tasks
+            if t.id in self.gathering.waiting
+            and t.place
+            and self.stood_since(t.place.incarnation, self.task_key(t.id), t.attempt, since_s)
+        )
 
     def _send_barriers(self, order: Gather) -> None:
         self.desk.check()

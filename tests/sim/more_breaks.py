@@ -39,17 +39,11 @@ from tests.sim.tales import (
     record,
     rewritten,
     saved,
+    with_checkpoints,
+    with_commits,
     without,
     wrote,
 )
-
-
-def with_checkpoints(pipeline: Any, **facts: Any) -> Any:
-    return replace(pipeline, checkpoints=replace(pipeline.checkpoints, **facts))
-
-
-def with_commits(pipeline: Any, **facts: Any) -> Any:
-    return replace(pipeline, commits=replace(pipeline.commits, **facts))
 
 
 @breaks("I26", checkpoints.numbers)
@@ -91,6 +85,11 @@ def pointer_to_nothing(e: Events) -> Events:
 @breaks("I30", checkpoints.whole)
 def pointer_to_half_a_blob(e: Events) -> Events:
     return changed(e, place(e, Blob), content=pick(e, Blob).content[:40])
+
+
+@breaks("I30", checkpoints.given_up)
+def commit_of_a_lost_one(e: Events) -> Events:
+    return rewritten(e, PIPE, 4, lambda p: with_checkpoints(p, lost=(1,)))
 
 
 @breaks("I31", checkpoints.numbers)

@@ -227,3 +227,11 @@ def wrote(events: Events, key: str, n: int) -> int:
 def record(events: Events, key: str, n: int) -> Any:
     """Return what the nth write of a key put there."""
     return pick(events, Write, n, key=key).record
+
+
+def with_checkpoints(pipeline: Any, **facts: Any) -> Any:
+    return replace(pipeline, checkpoints=replace(pipeline.checkpoints, **facts))
+
+
+def with_commits(pipeline: Any, **facts: Any) -> Any:
+    return replace(pipeline, commits=replace(pipeline.commits, **facts))

@@ -109,6 +109,15 @@ def whole(story: Story) -> Iterator[str]:
                 yield f"I30 a record points at {name}, which was not stored whole"
 
 
+def given_up(story: Story) -> Iterator[str]:
+    """I30: a checkpoint that was given up as lost is never committed, readable again or not."""
+    for publish, records in story.walk(Publish):
+        owner = story.owner(publish.user)
+        state = records.pipeline(owner[0]) if owner else None
+        if state and publish.number in state.checkpoints.lost:
+            yield f"I30 a commit of {publish.number} began though it is lost"
+
+
 def retention(story: Story) -> Iterator[str]:
     """I33: what is needed is kept, and what is kept does not pile up."""
     for states in story.pipelines.values():
@@ -174,5 +183,5 @@ def cut(story: Story) -> Iterator[str]:
 
 
 CHECKS = (
-    numbers, acknowledged, stored_first, whole, retention, barriers, carried, cut,
+    numbers, acknowledged, stored_first, whole, given_up, retention, barriers, carried, cut,
 )  # fmt: skip

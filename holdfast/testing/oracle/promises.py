@@ -34,7 +34,7 @@ PROMISES = {
     "I28": "Answers count once; late ones and those of former attempts never.",
     "I29": "A commit begins only after its checkpoint is complete.",
     "I30": "A checkpoint is whole or invisible; a bad one is never used.",
-    "I31": "The latest checkpoint never goes back.",
+    "I31": "The latest checkpoint never goes back, except from one that is lost.",
     "I32": "A table shows exactly the rows below a checkpoint's positions.",
     "I33": "What is needed is kept; what is kept does not pile up.",
     "I34": "A task answers barriers in growing order.",
@@ -99,7 +99,7 @@ PROMISES = {
 ELSEWHERE = {
     "I6": "By construction: decisions import no clock (`tests/test_tidy.py`); runs move the dates.",
     "I24": "Told as an error (E) by `rest`: a late report that raises ends a simulated process.",
-    "I25": "A hang leaves no event; the scenario of window C06 looks for the restart.",
+    "I25": "A hang leaves no event; the scenarios of C06 and D12 look for the restart.",
     "I37": "Not built: no source closes idle and no schema changes within a job yet.",
     "I54": "Not yet: needs events of rows read; a matter of speed.",
     "I57": "Covered by I44, I45 and I48: runs add foreign snapshots, scenarios expire old ones.",

@@ -2,11 +2,17 @@
 
 from collections.abc import Iterator
 
-from holdfast.testing.sim import mutants_commit, mutants_end, mutants_fence, mutants_life
+from holdfast.testing.sim import (
+    mutants_commit,
+    mutants_end,
+    mutants_fence,
+    mutants_life,
+    mutants_lost,
+)
 from holdfast.testing.sim.mutants import REGISTER, Caught, catch
 from holdfast.testing.sim.swarm import spread
 
-MODULES = (mutants_end, mutants_commit, mutants_life, mutants_fence)
+MODULES = (mutants_end, mutants_commit, mutants_life, mutants_lost, mutants_fence)
 MUTANTS = {one.name: one for one in REGISTER}
 assert len(MUTANTS) == len(REGISTER), "two mutants have one name"
 

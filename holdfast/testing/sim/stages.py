@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.core.job import Job, JobStatus
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.pipeline import OVER, Pipeline
 from holdfast.master.ports import Settings
-from holdfast.master.records import decode, job_key
+from holdfast.master.records import decode, job_key, pipeline_key
 from holdfast.testing.sim.nemesis import cut
 from holdfast.testing.sim.plan import Plan, Wish
-from holdfast.testing.sim.world import JobSpec, World
+from holdfast.testing.sim.world import Event, JobSpec, World
 from holdfast.wire.messages import BarrierAck
 
 LOOK_S = 0.05
@@ -33,7 +33,10 @@ def saved() -> Plan:
 
 
 def everything() -> Plan:
-    """Seven jobs, and all that can become of them; a worker and a leader's store are lost too."""
+    """Eight jobs, and all that can become of them.
+
+    A worker, a leader's store and a checkpoint are lost too.
+    """
     jobs = (
         JobSpec("both", ((("a",), ("b",)), (("c",),)), sinks=("t", "u")),
         JobSpec("long", ((("a",), ("b",)),), rows=24),
@@ -42,6 +45,7 @@ def everything() -> Plan:
         JobSpec("ended", ((("a",),),), rows=0),
         JobSpec("weak", ((("a",),),), rows=20, retry_times=1),
         JobSpec("doomed", ((("a",),),), rows=20, sinks=("shut",)),
+        JobSpec("torn", ((("a",),),), rows=24),
     )
     wishes = (
         Wish("saved", 3.0, "savepoint"),
@@ -64,6 +68,7 @@ async def _trouble(world: World) -> None:
         "drop",
     )
     world.loop.spawn(None, _fail_tasks(world, "weak"))
+    world.loop.spawn(None, tear_later_blobs(world, "torn"))
     await asyncio.sleep(5)
     world.kill("W1")
     await asyncio.sleep(3)
@@ -91,6 +96,19 @@ async def _fail_tasks(world: World, job: str) -> None:
             worker.fail("p1t1", "a row could not be read", job)
 
 
+async def tear_later_blobs(world: World, job: str) -> None:
+    """Damage every checkpoint of a job but the first, until one of them is found to be lost."""
+
+    def later(event: Event) -> bool:
+        mine = event["kind"] == "blob" and event["name"].startswith(f"{job}/")
+        return mine and "/00000001-" not in event["name"] and not lost(world, job)
+
+    while not lost(world, job):
+        blob = await world.saw(later)
+        world.blobs.torn.add(blob["name"])
+        world.note_by(None, "fault", fault="blob spoilt", name=blob["name"])
+
+
 async def until(world: World, holds: Callable[[World], Any]) -> None:
     """Wait until something holds, looking often."""
     while not holds(world):
@@ -109,6 +127,13 @@ def pending(world: World) -> bool:
     """Whether a checkpoint is on its way, which the next leader must give up."""
     items = [i for k, i in world.store.items.items() if k.startswith("pipeline/")]
     return any(decode(Pipeline, i.value).checkpoints.pending for i in items)
+
+
+def lost(world: World, job: str) -> bool:
+    """Whether a checkpoint of a job's first pipeline was found to be lost."""
+    item = world.store.items.get(pipeline_key(job, 1))
+    state = decode(Pipeline, item.value) if item else None
+    return state is not None and (bool(state.checkpoints.lost) or state.status in OVER)
 
 
 def status(world: World, job: str) -> JobStatus | None:

@@ -177,6 +177,8 @@ class SimWorker:
         running = self.tasks.get(barrier.key)
         if running is None or running.attempt != barrier.attempt or running.failure is not None:
             return
+        if barrier.key.task in self.world.busy:
+            return  # in the middle of a slice; the leader asks again
         answered = running.answered
         if answered and answered.number > barrier.number:
             return  # late: a later barrier has passed

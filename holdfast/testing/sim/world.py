@@ -99,6 +99,7 @@ class World:
         self.master_names = MASTERS
         self.slots = 8
         self.hangs: set[tuple[str, int]] = set()
+        self.busy: set[str] = set()
         self.poisoned: dict[str, str] = {}
         self.marks: dict[str, Sequence[tuple[int | None, bool]]] = {}
 

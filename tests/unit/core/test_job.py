@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, CheckpointStored, Kind
+from holdfast.core.checkpoint import (
+    CheckpointDue,
+    CheckpointFailed,
+    CheckpointStored,
+    Kind,
+    Savepoint,
+)
 from holdfast.core.job import (
     TERMINAL,
     AskSavepoint,
@@ -26,7 +32,6 @@ from holdfast.core.pipeline import (
     OVER,
     Pipeline,
     PipelineDoomed,
-    Savepoint,
     SavepointAsked,
     StopAsked,
 )

@@ -7,6 +7,7 @@ from hypothesis import given
 
 from holdfast.core import duties
 from holdfast.core.checkpoint import (
+    BlobDropped,
     CheckpointDue,
     CheckpointFailed,
     CheckpointLost,
@@ -24,7 +25,6 @@ from holdfast.core.pipeline import (
     OVER,
     STOPPED,
     STOPPING,
-    BlobDropped,
     Pipeline,
     PipelineDoomed,
     SavepointAsked,

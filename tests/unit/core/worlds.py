@@ -7,6 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from holdfast.core.checkpoint import (
+    BlobDropped,
     CheckpointDue,
     CheckpointFailed,
     CheckpointLost,
@@ -18,7 +19,6 @@ from holdfast.core.commit import Committed, Listened
 from holdfast.core.completion import Completion, SourceEnded
 from holdfast.core.pipeline import (
     OVER,
-    BlobDropped,
     Pipeline,
     PipelineDoomed,
     SavepointAsked,

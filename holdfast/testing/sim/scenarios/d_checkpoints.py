@@ -2,6 +2,8 @@
 
 from holdfast.core.checkpoint import Kind
 from holdfast.core.pipeline import Pipeline
+from holdfast.master.health import Health
+from holdfast.master.ports import Settings
 from holdfast.testing.sim.scenarios import moments
 from holdfast.testing.sim.scenarios.c_tasks import fail, starts, worker_of
 from holdfast.testing.sim.scenarios.scene import UNEVEN, Scene, kill_at, window
@@ -120,20 +122,34 @@ async def last_answer_at_the_deadline(s: Scene) -> None:
     s.untouched()
 
 
-@window("D12", JobSpec("j", rows=90))
-async def one_task_never_answers(s: Scene) -> None:
+@window("D12", JobSpec("j", rows=90), settings=Settings(progress_s=120.0))
+async def one_task_stands_still_and_never_answers(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.complete(1)))
+    s.world.hangs.add(("p1t1", 1))
     s.tap("drop", BarrierAck, lambda m: m.acked.task == "p1t1" and m.acked.attempt == 1)
     await s.saw(moments.pipeline(lambda p: p.checkpoints.failed_in_a_row == 2))
     s.claim(starts(s, "p1t1") == [1], "it was not given its chances")
     await s.saw(moments.pipeline(moments.attempt("p1t1")))
     said = [f.reason for f in s.pipeline().failures]
-    s.claim("it did not answer 3 checkpoints in a row" in said, f"the reason is {said}")
+    wanted = "it stood still and did not answer 3 checkpoints in a row"
+    s.claim(wanted in said, f"the reason is {said}")
     s.claim(s.pipeline().retries == 1, "it cost no retry")
     await s.rest()
     s.claim(starts(s, "p1t1") == [1, 2] and starts(s, "p1t2") == [1], "others were restarted")
     s.ends("FINISHED")
     s.takeovers(0, 0)
+
+
+@window("D12", JobSpec("j", rows=160))
+async def one_slice_takes_very_long(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(1)))
+    s.world.busy.add("p1t1")
+    await s.saw(moments.pipeline(lambda p: p.checkpoints.failed_in_a_row == 5))
+    s.claim(s.leader().health("j")[0].health is Health.STALLED, "nobody is told")
+    s.world.busy.clear()
+    await s.rest()
+    s.ends("FINISHED")
+    s.untouched()
 
 
 @window("D13", LONG)

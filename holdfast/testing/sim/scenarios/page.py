@@ -1,43 +1,56 @@
 """The page that says which windows are covered, and how."""
 
+from holdfast.testing.chaos import catalogue as chaos
+from holdfast.testing.chaos.scene import SCENARIOS as STRUCK
 from holdfast.testing.sim.scenarios.catalogue import scenarios_of, simulated
 from holdfast.testing.sim.scenarios.run import SEEDS
 from holdfast.testing.sim.scenarios.windows import GROUPS, NOT_YET, WINDOWS, Window
+
+assert chaos, "importing it adds its scenarios to STRUCK"
+
+STORES = ("sqlite", "etcd", "postgres")
 
 HEAD = """# Reliability: the fault windows
 
 *Written by `python -m holdfast.testing.sim.scenarios --write docs/reliability.md`; a test fails
 when it is stale.*
 
-A window is an exact moment in which a fault could make Holdfast break its promise. Each one that
-is marked *simulated* is played by the master's real code against a simulated store, network, blob
+A window is an exact moment in which a fault could make Holdfast break its promise.
+
+*Simulated*: the window is played by the master's real code against a simulated store, network, blob
 store, tables and workers. A play counts only if the history proves that the window was hit, no
 invariant is violated, and what the window promises holds. `tests/sim/test_scenarios.py` plays
 each of them with every seed. Run one by hand: `python -m holdfast.testing.sim.scenarios E13`.
+
+*Real processes*: the stores for which a scenario strikes the window on real masters and workers,
+with Spark and kill -9, judged by the same checks ([how](chaos.md)). Run one by hand:
+`make chaos STORE=etcd ONLY=E03`.
+
 A star marks a window from the documents that this project started from.
 """
 
 
 def page() -> str:
     """Return the whole page."""
-    return "\n".join([HEAD, _counts(), *(_group(letter) for letter in GROUPS)])
+    return "\n".join([HEAD, _counts(), *(_group(letter) for letter in GROUPS), _others()])
 
 
 def _counts() -> str:
     known = set(simulated())
-    seeds = [w for w in WINDOWS if w.seed]
     plays = sum(len(scenarios_of(w)) for w in known) * len(SEEDS)
     rows = [
-        ("all", len(WINDOWS), len(known)),
-        ("from the starting documents", len(seeds), len([w for w in seeds if w.id in known])),
-        *(
-            (name, len(_of(letter)), len([w for w in _of(letter) if w.id in known]))
-            for letter, name in GROUPS.items()
-        ),
+        ("all", list(WINDOWS)),
+        ("from the starting documents", [w for w in WINDOWS if w.seed]),
+        *((name, _of(letter)) for letter, name in GROUPS.items()),
     ]
-    lines = ["| windows | known | simulated | real processes |", "| --- | --- | --- | --- |"]
-    lines += [f"| {name} | {count} | {done} | 0 |" for name, count, done in rows]
+    lines = [f"| windows | known | simulated | {' | '.join(STORES)} |"]
+    lines += ["| --- | --- | --- |" + " --- |" * len(STORES)]
+    for name, windows in rows:
+        done = len([w for w in windows if w.id in known])
+        real = [str(len([w for w in windows if store in _stores(w.id)])) for store in STORES]
+        lines.append(f"| {name} | {len(windows)} | {done} | {' | '.join(real)} |")
     lines += ["", f"{plays} plays: every scenario with each of {len(SEEDS)} seeds."]
+    lines += [f"{len(STRUCK)} scenarios on real processes, for each store that they are for."]
     return "\n".join(lines) + "\n"
 
 
@@ -47,17 +60,34 @@ def _of(letter: str) -> list[Window]:
 
 def _group(letter: str) -> str:
     lines = [f"## {letter}: {GROUPS[letter]}", ""]
-    lines += ["| id | point | fault | expected | covered |", "| --- | --- | --- | --- | --- |"]
+    lines += ["| id | point | fault | expected | simulated | real processes |"]
+    lines += ["| --- | --- | --- | --- | --- | --- |"]
     for window in _of(letter):
         star = " \\*" if window.seed else ""
         lines.append(
             f"| {window.id}{star} | {window.point} | {window.fault} | {window.expected} |"
-            f" {_covered(window)} |"
+            f" {_simulated(window)} | {', '.join(_stores(window.id)) or 'no'} |"
         )
     return "\n".join(lines) + "\n"
 
 
-def _covered(window: Window) -> str:
+def _simulated(window: Window) -> str:
     if window.id in NOT_YET:
         return f"not yet: {NOT_YET[window.id]}"
-    return "simulated" if scenarios_of(window.id) else "not yet"
+    return "yes" if scenarios_of(window.id) else "not yet"
+
+
+def _stores(window: str) -> list[str]:
+    """Return the stores for which a window is struck on real processes."""
+    struck = {store for s in STRUCK if s.window == window for store in s.stores}
+    return [store for store in STORES if store in struck]
+
+
+def _others() -> str:
+    """What is struck on real processes and stands for no window of the catalogue."""
+    known = {w.id for w in WINDOWS}
+    extra = sorted((s for s in STRUCK if s.window not in known), key=lambda s: s.id)
+    lines = ["## Beyond the catalogue: only on real processes", ""]
+    lines += ["| id | what is done | real processes |", "| --- | --- | --- |"]
+    lines += [f"| {s.window} | {s.name.replace('_', ' ')} | {', '.join(s.stores)} |" for s in extra]
+    return "\n".join(lines) + "\n"
