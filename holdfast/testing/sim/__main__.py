@@ -167,7 +167,7 @@ def crash_pairs() -> int:
     print(
         f"{len(verdicts):,} pairs in {spent_s:.0f} s: {failed} failed, {len(missed)} not reached."
     )
-    return 1 if failed else 0
+    return 1 if failed or missed else 0
 
 
 def run_one_case(stage: str, seed: int, at: list[str]) -> int:
