@@ -242,11 +242,17 @@ def logs(
     masters: Masters = None,
     node_config: NodeFile = None,
     token_file: Token = None,
+    patience: Patience = 30.0,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Show what the masters have logged about a job."""
-    for line in _client(masters, node_config, token_file, 30.0).logs(job_id):
+    """Show what the masters have logged about a job; its workers' logs are on their machines."""
+    client = _client(masters, node_config, token_file, patience)
+    lines = client.logs(job_id)
+    if not lines:
+        found = client.job(job_id)  # says so if there is no such job
+        screen.print(f"No master has logged anything about job {job_id}, which is {found.status}.")
+    for line in lines:
         if as_json:
             typer.echo(json.dumps(line))
             continue
@@ -264,7 +270,8 @@ def cluster(
     debug: Debug = False,
 ) -> None:
     """Show who leads and who works."""
-    found = _client(masters, node_config, token_file, patience).cluster()
+    client = _client(masters, node_config, token_file, patience)
+    found = client.cluster()
     if as_json:
         _print_json(found)
         return
@@ -274,6 +281,7 @@ def cluster(
          ", ".join(f"{k}={v}" for k, v in w.tags.items()))
         for w in found.workers
     ]  # fmt: skip
+    _print_grid(("master", "state"), list(client.masters().items()))
     _print_grid(("worker", "incarnation", "slots held", "heard", "tags"), rows)
     for job_id, reason in found.set_aside.items():
         typer.echo(f"set aside: job {job_id}: {reason}")

@@ -45,7 +45,7 @@ AllowPython = Annotated[
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 Name = Annotated[str | None, typer.Option("-n", "--name", help="The job's name, over job.name.")]
 Master = Annotated[
-    str, typer.Option("-m", "--master", "-e", "--deploy-mode", help="Where to run: local so far.")
+    str, typer.Option("-m", "--master", "-e", "--deploy-mode", help="Where to run: local.")
 ]
 CheckOnly = Annotated[bool, typer.Option("--check", help="Check the file and stop.")]
 JobId = Annotated[str | None, typer.Option("--set-job-id", help="Use this id, not a new one.")]
@@ -89,7 +89,7 @@ def run(
 ) -> None:
     """Run a job file to its end, in this process."""
     if master.lower() not in ("local", "client"):
-        raise UsageError(f"--master {master}: only 'local' is built so far; leave it out.")
+        raise UsageError(f"run --master {master}: run is local; for a cluster use holdfast submit.")
     if check_only:
         check(file, config, variable, plugin, lenient, allow_python, debug)
         return

@@ -1,22 +1,21 @@
 """Run a job in this process, from its file to its exit code."""
 
 import importlib
-import signal
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from holdfast.cli.load import checked, read_tree, spark_settings
 from holdfast.cli.logs import event, log, log_to
+from holdfast.cli.signals import Signals
 from holdfast.cli.terminal import Progress, screen, show_warnings, statistics
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
+from holdfast.errors import HoldfastError
 from holdfast.node.outcome import Outcome, Status, admit
 from holdfast.plan.spec import Spec
 from holdfast.worker import aot, driver, home
@@ -55,47 +54,39 @@ def launch(asked: Launch) -> int:
     number = asked.job_id or _new_id()
     logged = asked.log_file or home.logs() / f"job-{number}.log"
     log_to(logged, terminal_json=asked.json_log)
-    # The JVM boots while the file is checked, Python imports Spark, and a leader is elected.
-    starting = driver.begin(spark_settings(tree), asked.cores, logged.with_suffix(".spark.log"))
     with ExitStack() as cleanup:
+        signals = cleanup.enter_context(Signals())
+        # The JVM boots while the file is checked, Python imports Spark, and a leader is elected.
+        starting = driver.begin(spark_settings(tree), asked.cores, logged.with_suffix(".spark.log"))
         cleanup.callback(driver.stop, starting)
         registry = Registry.load(asked.plugins)
         python = asked.allow_python
         job = checked(tree, asked.file, registry, report, name=asked.name, allow_python=python)
         admit(job, asked.slots, asked.tags)
         show_warnings(report.warnings)
-        runner = Runner(registry, starting.session, starting.loss)
-        embedded = _embedded(runner, asked.tags)
+        embedded = _embedded(Runner(registry, starting.session, starting.loss), asked.tags)
         cleanup.callback(embedded.close)
         embedded.start()
         spec = Spec(str(asked.file), tree, asked.name, asked.lenient, python)
         embedded.submit(spec, job, number)
-        spark = starting.session()
-        event("job started", job_id=number, job=job.name, file=str(asked.file))
-        outcome, code = follow(embedded, spark, quiet=asked.quiet or asked.json_log)
+        signals.cancel = embedded.cancel
+        try:
+            spark = starting.session()
+            event("job started", job_id=number, job=job.name, file=str(asked.file))
+            outcome = follow(embedded, spark, quiet=asked.quiet or asked.json_log)
+        except SystemExit:
+            # Asked twice: with Spark gone, nothing that is left can take long.
+            driver.stop(starting)
+            raise
     aot.train_in_background_if_missing()
-    return _close(outcome, code, number, logged)
+    return _close(outcome, signals, number, logged)
 
 
-def follow(embedded: "Embedded", spark: "SparkSession", *, quiet: bool) -> tuple[Outcome, int]:
-    """Wait for a job's end, showing progress; Ctrl-C and SIGTERM cancel it."""
-    asked: list[int] = []
-
-    def cancel(number: int, _frame: FrameType | None) -> None:
-        if asked:
-            sys.exit(128 + number)  # asked twice: leave at once
-        asked.append(number)
-        screen.print("Cancelling; what is not committed is dropped. Press again to leave at once.")
-        embedded.cancel()
-
-    before = {s: signal.signal(s, cancel) for s in (signal.SIGINT, signal.SIGTERM)}
+def follow(embedded: "Embedded", spark: "SparkSession", *, quiet: bool) -> Outcome:
+    """Wait for a job's end, showing progress, and say how it went."""
     started = datetime.now()
-    try:
-        with Progress(embedded, quiet=quiet) as progress:
-            progress.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with Progress(embedded, quiet=quiet) as progress:
+        progress.wait()
     outcome, view = embedded.outcome(), embedded.view()
     written = view.committed
     lost = view.rows_written - written if outcome.status is Status.FAILED else 0
@@ -104,8 +95,7 @@ def follow(embedded: "Embedded", spark: "SparkSession", *, quiet: bool) -> tuple
     first = first_job_s(spark) if outcome.status is Status.FINISHED else None
     facts = {"read": view.read, "written": written, "first_spark_job": first}
     event("job ended", status=outcome.status, **facts)
-    code = {Status.FINISHED: 0, Status.CANCELED: 128 + (asked or [signal.SIGINT])[0]}
-    return outcome, code.get(outcome.status, 1)
+    return outcome
 
 
 def _embedded(runner: Runner, tags: Mapping[str, str]) -> "Embedded":
@@ -115,15 +105,16 @@ def _embedded(runner: Runner, tags: Mapping[str, str]) -> "Embedded":
     return embedded
 
 
-def _close(outcome: Outcome, code: int, job_id: str, logged: Path) -> int:
-    """Say what happened where it is not plain success."""
-    if outcome.error and outcome.status is Status.FAILED:
-        log.error("job failed", exc_info=outcome.error)
-        screen.print(f"Job {job_id} failed. Log: {logged}", markup=False)
-        raise outcome.error
-    if code:
+def _close(outcome: Outcome, signals: Signals, job_id: str, logged: Path) -> int:
+    """Say what happened where it is not plain success; return the exit code."""
+    if outcome.status is Status.FINISHED:
+        return 0
+    if outcome.status is Status.CANCELED:
         screen.print(f"Job {job_id} was cancelled.", markup=False)
-    return code
+        return signals.code()
+    log.error("job failed", exc_info=outcome.error)
+    screen.print(f"Job {job_id} failed. Log: {logged}", markup=False)
+    raise outcome.error or HoldfastError(f"Job {job_id} failed.", code="job.failed")
 
 
 def _say(message: str) -> None:

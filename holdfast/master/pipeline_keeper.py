@@ -1,5 +1,6 @@
 """Keep one pipeline: place and deploy its tasks, gather its checkpoints, commit in order."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -58,7 +59,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.stood_since = stood_since
         self.gathering: Gathering | None = None
         self.taken_over = False
-        self.rests: dict[str, float] = {}
+        self.rests: dict[tuple[str, int], float] = {}
         # Numbers of checkpoints that this leader made complete, began to commit, and gave up.
         self.made: set[int] = set()
         self.begun: set[int] = set()
@@ -114,15 +115,24 @@ class PipelineKeeper(Keeper[Pipeline]):
 
     def rested(self, task: str) -> bool:
         """Say whether a task that failed has waited as long as its job file asks for."""
-        return self.desk.ports.clock.now() >= self.rests.get(task, 0.0)
+        if not self._pause_s(task):
+            return True
+        # One whose rest has not begun has not rested either.
+        return self.desk.ports.clock.now() >= self.rests.get((task, self._attempt(task)), math.inf)
 
     async def _rest(self, task: str) -> None:
         """Wait before the next try.  A new leader waits anew: rather longer than shorter."""
-        clock, pause_s = self.desk.ports.clock, self.state.policy.retry_interval_s
+        clock, pause_s = self.desk.ports.clock, self._pause_s(task)
+        if pause_s:
+            until_s = self.rests.setdefault((task, self._attempt(task)), clock.now() + pause_s)
+            await clock.sleep(max(0.0, until_s - clock.now()))
+
+    def _pause_s(self, task: str) -> float:
         last = self.state.failures[-1] if self.state.failures else None
-        if pause_s and last and last.task == task:
-            self.rests[task] = clock.now() + pause_s
-            await clock.sleep(pause_s)
+        return self.state.policy.retry_interval_s if last and last.task == task else 0.0
+
+    def _attempt(self, task: str) -> int:
+        return next(t.attempt for t in self.state.tasks if t.id == task)
 
     def health(self, waits: dict[str, str]) -> health.Report:
         """Judge how this pipeline gets on."""

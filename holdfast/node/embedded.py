@@ -2,7 +2,8 @@
 
 It is the cluster's own code with one member of each kind.  The event loop has a thread of its own;
 whoever runs a job submits it, waits, and may cancel.  The store lives in a scratch folder and is
-gone with the process: a job run like this is not taken up again.
+gone with the job: one that is killed is not taken up again, but what it owed is done by the next
+run (`dead_runs.py`).
 """
 
 import asyncio
@@ -15,17 +16,18 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from holdfast.errors import Fenced, HoldfastError, Unavailable, UserError
 from holdfast.master.master import Master
-from holdfast.master.ports import Ports, Settings
+from holdfast.master.ports import Points, Ports, Settings
 from holdfast.master.submit import new_records
 from holdfast.model import job as model
 from holdfast.node.blobs import open_blobs
 from holdfast.node.clock import SystemClock
+from holdfast.node.dead_runs import BLOBS, STORE, finish_dead_runs
 from holdfast.node.failpoints import points_from_env
 from holdfast.node.outcome import Outcome, Status, View
 from holdfast.node.patience import PatientTables
@@ -43,8 +45,10 @@ NAME = "local"
 SLOTS = 1_000_000
 """Whether there is room was decided before; here a task never waits for a slot."""
 
-LOOK_S = 0.02
+LOOK_S = 0.005
+LOOK_S_MAX = 0.5
 CLEANUP_S_MAX = 15.0
+FINISH_S_MAX = 5.0
 CLOSE_S_MAX = 40.0
 SETTINGS = Settings(
     # Nobody else stands for election, and a process that was suspended just goes on.
@@ -55,8 +59,8 @@ SETTINGS = Settings(
     # A person watches; how long a slice may take is theirs to judge.
     progress_s=math.inf,
     timeout_s=3600.0,
-    # Long enough to be seen by `_follow`.
-    tombstone_s=0.05,
+    # No other job can want the id.
+    tombstone_s=0.0,
     retry_s=0.02,
 )
 
@@ -83,6 +87,7 @@ class Embedded:
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._live, name="control-plane", daemon=True)
         self._job_id = ""
+        self._buried = False
         self._story = Story(say, self._tables)
 
     def start(self) -> None:
@@ -148,12 +153,12 @@ class Embedded:
     async def _serve(self) -> None:
         """Be a master and a worker until told to close."""
         self._loop = asyncio.get_running_loop()
-        self._closing = asyncio.Event()
+        self._closing, self._stirred = asyncio.Event(), asyncio.Event()
         async with AsyncExitStack() as cleanup:
-            folder = _folder(cleanup)
-            store = await open_store(f"sqlite:{folder / 'store.db'}")
+            folder = _folder(cleanup, lambda: bool(self._job_id) and not self._buried)
+            store = await open_store(f"sqlite:{folder / STORE}")
             cleanup.push_async_callback(store.close)
-            blobs = open_blobs(str(folder / "blobs"))
+            blobs = open_blobs(str(folder / BLOBS))
             cleanup.callback(blobs.close)
             cleanup.callback(self._tables.close)
             inbox: asyncio.Queue[ToLeader] = asyncio.Queue()
@@ -162,10 +167,12 @@ class Embedded:
                 NAME, self._incarnation, SLOTS, self._tags, self._runner, inbox.put_nowait,
                 settings, ended=self._story.ended,
             )  # fmt: skip
-            points = points_from_env(os.environ, log.info)
+            points = _Stirring(points_from_env(os.environ, log.info), self._stirred)
             ports = Ports(SystemClock(), blobs, self._tables, _Direct(worker), points, SETTINGS)
             self._master = Master(NAME, self._incarnation, store, ports)
             cleanup.push_async_callback(self._stop, self._master, worker)
+            finishing = asyncio.ensure_future(finish_dead_runs(self._runner.registry))
+            cleanup.push_async_callback(_let_finish, finishing)
             await self._beside(self._master, worker, inbox)
 
     async def _beside(
@@ -226,7 +233,7 @@ class Embedded:
             try:
                 return await call()
             except (Unavailable, Fenced):
-                await asyncio.sleep(LOOK_S / 4)
+                await asyncio.sleep(LOOK_S)
 
     def _leader(self) -> Any:
         leader = self._master.leader if self._master else None
@@ -235,23 +242,28 @@ class Embedded:
         return leader
 
     async def _follow(self) -> None:
-        """Look at the job's records until it is over and cleaned up."""
-        over_s = 0.0
+        """Look at the job's records after each durable step until it is over and cleaned up."""
+        over_s, keeper = 0.0, None
         while True:
             leader = self._master.leader if self._master else None
-            keeper = leader.jobs.get(self._job_id) if leader and leader.loaded else None
+            known = leader.jobs.get(self._job_id) if leader and leader.loaded else None
+            keeper = known or keeper  # it may be gone before we come to look
             if keeper:
                 self._story.see(keeper)
                 if keeper.terminal and not over_s:
                     over_s = time.monotonic()
                     if self._worker:  # it hears at once which attempts are to be stopped
                         self._worker.beat()
-            elif over_s and leader:
+            if over_s and leader and leader.loaded and (known is None or known.gone):
+                self._buried = True
                 return
             if over_s and time.monotonic() - over_s > CLEANUP_S_MAX:
                 log.warning("job %s: a task does not end; its staged rows stay", self._job_id)
                 return
-            await asyncio.sleep(LOOK_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S_MAX):
+                    await self._stirred.wait()
+            self._stirred.clear()
 
     def _followed(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and task.exception():
@@ -275,6 +287,19 @@ class Embedded:
                 raise
 
 
+class _Stirring:
+    """The points of a run: whoever follows its job looks again after each durable step."""
+
+    def __init__(self, inner: Points, stirred: asyncio.Event) -> None:
+        self._inner = inner
+        self._stirred = stirred
+
+    async def hit(self, name: str) -> None:
+        """Pass a moment."""
+        await self._inner.hit(name)
+        self._stirred.set()
+
+
 class _Direct:
     """The way to the only worker there is."""
 
@@ -286,10 +311,26 @@ class _Direct:
         asyncio.get_running_loop().call_soon(self.worker.hear, message)
 
 
-def _folder(cleanup: AsyncExitStack) -> Path:
-    """Return a folder for the store that is gone with this process; SQLite needs a local one."""
+async def _let_finish(finishing: "asyncio.Task[None]") -> None:
+    """Wait a while for what dead runs have left; what is not done now the next run does."""
+    await asyncio.wait([finishing], timeout=FINISH_S_MAX)
+    finishing.cancel()
+    await asyncio.wait([finishing])
+    if not finishing.cancelled() and finishing.exception():
+        log.warning("what dead runs have left stays", exc_info=finishing.exception())
+
+
+def _folder(cleanup: AsyncExitStack, owes: Callable[[], bool]) -> Path:
+    """Return a folder for the store, which must be a local one for SQLite.
+
+    It is gone when this run ends, unless something is owed then: that is left to the next run.
+    """
     scratch = home.claim_scratch()
-    cleanup.callback(scratch.remove)
-    if not network_kind(scratch.path):
-        return scratch.path
-    return Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="holdfast-")))
+    cleanup.callback(lambda: scratch.release() if owes() else scratch.remove())
+    folder = scratch.run_folder()
+    if network_kind(scratch.path):
+        folder.symlink_to(tempfile.mkdtemp(prefix="holdfast-"))
+    else:
+        folder.mkdir()
+    scratch.mark_run()
+    return folder

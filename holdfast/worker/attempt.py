@@ -18,7 +18,7 @@ from holdfast.connect.source import Budget
 from holdfast.core.gather import Acked, Staged
 from holdfast.core.task import Place
 from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
-from holdfast.model.job import Job
+from holdfast.model.job import Job, Role, Task
 from holdfast.model.tree import Plain
 from holdfast.plan.spec import decode_spec
 from holdfast.wire.messages import Barrier, DeployTask, Held
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 IDLE_WAIT_S = 0.2
-END_WAIT_S = 1.0
+REST_WAIT_S = 1.0
 START_S_MAX = 120.0
 """For how long a Spark that starts counts as progress."""
 
@@ -209,7 +209,7 @@ class Attempt:
         self.task, self.spark = task, spark
         self._began_s = time.monotonic()
         runner.pass_now("after:worker.start")
-        pace = Pace.of(job)
+        pace = Pace.of(job, _readers(job, planned))
         if order.positions is None:
             self._prepare(task, job, pace)
         self._loop(task, pace)
@@ -229,7 +229,7 @@ class Attempt:
             self._answer(task)
             self._rounds += 1
             if task.ended:
-                self._rest(task, END_WAIT_S)
+                self._rest(task, REST_WAIT_S)
                 continue
             began_s = time.monotonic()
             slices = task.plan(Budget(pace.rows, began_s))
@@ -238,7 +238,7 @@ class Attempt:
                 made = task.run(slices)
                 self._fresh.append(made)
                 self._runner.pass_now("after:worker.slice")
-                rest_s = pace.after(_rows(made), time.monotonic() - began_s)
+                rest_s = pace.after(made.rows, made.bytes, time.monotonic() - began_s)
             else:
                 rest_s = 0.0 if task.ended else IDLE_WAIT_S
             self._report_ends(task)
@@ -252,12 +252,13 @@ class Attempt:
             self._runner.pass_now("after:worker.end_report")
 
     def _rest(self, task: TaskRun, seconds: float) -> None:
-        """Wait; a barrier is answered at once all the same."""
+        """Wait; a barrier is answered at once all the same, and to wait is to get on."""
         until_s = time.monotonic() + seconds
         while (left_s := until_s - time.monotonic()) > 0:
             with self._bell:
                 if self._barrier is None and not self.stopping.is_set():
-                    self._bell.wait(left_s)
+                    self._bell.wait(min(left_s, REST_WAIT_S))
+            self._rounds += 1
             self._answer(task)
 
     def _answer(self, task: TaskRun) -> None:
@@ -365,8 +366,10 @@ def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}." if str(error) else f"{type(error).__name__}."
 
 
-def _rows(made: Made) -> int:
-    return sum(c.rows for committables in made.committables.values() for c in committables)
+def _readers(job: Job, task: Task) -> int:
+    """Return how many read side by side in a task."""
+    stages = (job.stage(s) for s in task.stages)
+    return max((s.parallelism for s in stages if s.role is Role.SOURCE), default=1)
 
 
 def _written(tally: Tally) -> int:

@@ -16,12 +16,20 @@ import os
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.errors import UserError
+
+RUN = "run-in"
+"""A file in the scratch folder of a run: the directory it began in, to which its paths may be
+relative.  As long as it is there, the run may owe something."""
+
+RUN_KEPT_S = 7 * 24 * 3600
+"""How long a dead run waits for another one in its directory to finish what it owes."""
 
 SOCKETS_LENGTH_MAX = 60
 """A Unix socket's path has at most 104 bytes (macOS), and Spark's file names take 43 of them."""
@@ -66,11 +74,23 @@ class Scratch:
                 link.symlink_to(folder)
         return folders
 
+    def run_folder(self) -> Path:
+        """Return the folder for what a run must not lose when it is killed."""
+        return self.path / "run"
+
+    def mark_run(self) -> None:
+        """Note that a run begins here and now."""
+        (self.path / RUN).write_text(str(Path.cwd()))
+
     def remove(self) -> None:
         """Delete the folder and what it links to.  Safe to repeat."""
         if self.path.exists():
             _delete(self.path)
-            os.close(self._lock)
+            self.release()
+
+    def release(self) -> None:
+        """Leave the folder to whoever comes next."""
+        os.close(self._lock)
 
 
 def claim_scratch() -> Scratch:
@@ -85,12 +105,29 @@ def claim_scratch() -> Scratch:
 
 
 def wipe_stale() -> None:
-    """Delete the scratch folders of processes that are gone."""
+    """Delete the scratch folders of processes that are gone and owe nothing."""
     parent = _made(root() / "spark-local")
     with _locked(parent / ".lock"):
-        stale = [path for path in parent.glob("holdfast-*") if not _is_held(path / "lock")]
+        stale = [
+            path
+            for path in parent.glob("holdfast-*")
+            if not _is_held(path / "lock") and not _may_owe(path / RUN)
+        ]
     for path in stale:
         _delete(path)
+
+
+def adopt_runs() -> list[Scratch]:
+    """Take over the scratch folders of dead runs that began in the directory we are in."""
+    parent = _made(root() / "spark-local")
+    adopted = []
+    with _locked(parent / ".lock"):
+        for path in sorted(parent.glob("holdfast-*")):
+            if _may_owe(path / RUN) and (path / RUN).read_text() == str(Path.cwd()):
+                lock = _taken(path / "lock")
+                if lock is not None:
+                    adopted.append(Scratch(path, path / "sockets", lock))
+    return adopted
 
 
 def _socket_folder(scratch: Path) -> Path:
@@ -113,14 +150,32 @@ def _delete(scratch: Path) -> None:
 
 def _is_held(lock: Path) -> bool:
     """Say whether a living process holds this lock."""
+    taken = _taken(lock)
+    if taken is not None:
+        os.close(taken)
+    return taken is None and lock.exists()
+
+
+def _taken(lock: Path) -> int | None:
+    """Take a lock; None if a living process holds it, or if it is not there."""
     try:
-        with lock.open("r+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file = os.open(lock, os.O_RDWR)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        return None
+    return file
+
+
+def _may_owe(mark: Path) -> bool:
+    """Say whether a dead run may have left something that is worth finishing."""
+    try:
+        return time.time() - mark.stat().st_mtime < RUN_KEPT_S
     except FileNotFoundError:
         return False
-    except OSError:
-        return True
-    return False
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from Spark's own task metrics, looked up by job group: they cost nothing and are
 still runs.
 """
 
+import logging
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,10 @@ from holdfast.core.gather import Counts, Written
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SETTLE_MS_MAX = 5_000
+
+log = logging.getLogger("holdfast")
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -24,6 +29,22 @@ class Measured:
     bytes_in: int = 0
     rows_out: int = 0
     bytes_out: int = 0
+
+
+def settle(spark: "SparkSession") -> None:
+    """Wait until Spark's figures have caught up with its jobs.
+
+    A thread of Spark's keeps them, a little behind: right after a job's end they may be those of
+    its last heartbeat.
+    """
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(SETTLE_MS_MAX)
+    except Py4JJavaError as error:
+        if "TimeoutException" not in str(error):
+            raise
+        log.warning("Spark's figures lag behind; rows may be missing from the counts.")
 
 
 def measure(spark: "SparkSession", group: str) -> Measured:

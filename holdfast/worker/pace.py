@@ -2,7 +2,7 @@
 
 A batch job without checkpoints is one slice, at the speed of plain Spark.  Otherwise slices grow or
 shrink until one takes about a fifth of the checkpoint interval, so that a barrier never waits long
-for the slice before it.
+for the slice before it.  A job with a read limit takes about a second's worth at a time.
 """
 
 import math
@@ -12,37 +12,65 @@ from holdfast.model.job import Job
 
 ROWS_FIRST = 100_000
 ROWS_LEAST = 1_000
+ROWS_UNPROVEN = 1_000_000
+"""How far slices grow that do not use what they may take: nobody knows how long a full one lasts.
+
+A stream that trickles would else be allowed everything at once when the flood comes.
+"""
+
+FULL = 0.5
+"""The share of its rows that a slice must have taken to prove anything about larger ones."""
+
 GROWTH_MOST = 4.0
 SHARE_OF_INTERVAL = 0.2
 
 
 @dataclass
 class Pace:
-    """The state of pacing one task.  A limited one takes a second's worth of rows at most."""
+    """The state of pacing one task: the most rows of its next slice, None for all there are."""
 
     interval_s: float
     rows: int | None
     rows_per_second: int | None
+    bytes_per_second: int | None = None
 
     @classmethod
-    def of(cls, job: Job) -> "Pace":
-        """Return the pace a job starts with."""
-        interval, limit = job.checkpoint_interval_ms, job.rows_per_second
-        interval_s = math.inf if interval is None else interval / 1000
+    def of(cls, job: Job, readers: int = 1) -> "Pace":
+        """Return the pace a task starts with.  A job's limits are those of each of its readers."""
+        interval, limit, size = (
+            job.checkpoint_interval_ms, job.rows_per_second, job.bytes_per_second
+        )  # fmt: skip
         rows = None if interval is None else ROWS_FIRST
+        if size is not None:  # how many bytes a row has is seen with the first slice
+            rows = ROWS_LEAST
+            size *= readers
         if limit is not None:
+            limit *= readers
             rows = min(rows or limit, limit)
-        return cls(interval_s, rows, limit)
+        return cls(math.inf if interval is None else interval / 1000, rows, limit, size)
 
-    def after(self, rows: int, took_s: float) -> float:
-        """Take in how a slice went; return how long to rest before the next."""
+    def after(self, rows: int, size: int, took_s: float) -> float:
+        """Take in what a slice has read and how long it took; return how long to rest now."""
         if self.rows is None:
             return 0.0
-        if self.interval_s < math.inf:
-            wanted = self.interval_s * SHARE_OF_INTERVAL / max(took_s, 0.001)
-            grown = int(self.rows * min(GROWTH_MOST, max(1 / GROWTH_MOST, wanted)))
-            self.rows = max(ROWS_LEAST, grown)
-        if self.rows_per_second is None:
-            return 0.0
-        self.rows = min(self.rows, self.rows_per_second)
-        return max(0.0, rows / self.rows_per_second - took_s)
+        self.rows = self._next(self.rows, rows, size, took_s)
+        rest_s = 0.0
+        if self.rows_per_second:
+            rest_s = rows / self.rows_per_second - took_s
+        if self.bytes_per_second:
+            rest_s = max(rest_s, size / self.bytes_per_second - took_s)
+        return max(0.0, rest_s)
+
+    def _next(self, allowed: int, rows: int, size: int, took_s: float) -> int:
+        """Return how many rows the next slice may take."""
+        # Without an interval a limit alone decides, and that for a second's worth.
+        aim_s = 1.0 if math.isinf(self.interval_s) else self.interval_s * SHARE_OF_INTERVAL
+        factor = min(GROWTH_MOST, max(1 / GROWTH_MOST, aim_s / max(took_s, 0.001)))
+        grown = max(ROWS_LEAST, int(allowed * factor))
+        if rows < allowed * FULL:
+            grown = min(grown, max(allowed, ROWS_UNPROVEN))
+        if self.rows_per_second:
+            grown = min(grown, self.rows_per_second)
+        if self.bytes_per_second and size:
+            grown = min(grown, max(1, self.bytes_per_second * rows // size))
+        return grown

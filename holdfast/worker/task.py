@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Committable, Sink, Staging
@@ -22,7 +22,7 @@ from holdfast.model.tree import Plain
 from holdfast.plan.build import build_plugin, context_for
 from holdfast.worker.compose import Composed, Composer
 from holdfast.worker.failures import MALFORMED, explained
-from holdfast.worker.meter import Measured, Tally, measure
+from holdfast.worker.meter import Measured, Tally, measure, settle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,10 +56,15 @@ class Running:
 
 @dataclass
 class Made:
-    """What a slice has staged for each sink, and where each source reads next if it is kept."""
+    """What a slice has staged for each sink, and where each source reads next if it is kept.
+
+    `rows` and `bytes` are what it has read, as far as can be told.
+    """
 
     positions: dict[str, Plain]
     committables: dict[str, list[Committable]] = field(default_factory=dict)
+    rows: int = 0
+    bytes: int = 0
 
 
 class TaskRun:
@@ -116,16 +121,16 @@ class TaskRun:
     def run(self, slices: Mapping[str, Slice]) -> Made:
         """Read the slices and stage them for every sink."""
         try:
-            staged, read = self._stage_slices(slices)
+            staged = self._stage_slices(slices)
         except UserError as error:
             if error.code != MALFORMED or not self._read_carefully(slices):
                 raise
-            staged, read = self._stage_slices(slices)
+            staged = self._stage_slices(slices)
         tally = self.running.tally
         for sink, made in staged.committables.items():
             for committable in made:
                 tally.add_written(sink, committable.table, committable.rows, committable.bytes)
-        tally.add_read(read)
+        tally.add_read(staged.rows)
         self.positions = staged.positions
         return staged
 
@@ -134,16 +139,19 @@ class TaskRun:
         answers = [self.sources[stage].read_carefully() for stage in slices]
         return any(answers)
 
-    def _stage_slices(self, slices: Mapping[str, Slice]) -> tuple[Made, int]:
-        """Stage the slices for every sink; return that, and how many rows were read."""
+    def _stage_slices(self, slices: Mapping[str, Slice]) -> Made:
+        """Stage the slices for every sink."""
         composed = self.compose(slices)
         staged = Made({**self.positions, **{stage: s.after for stage, s in slices.items()}})
-        read: Counter[str] = Counter()
+        rows_in: Counter[str] = Counter()
+        bytes_in: Counter[str] = Counter()
         try:
             for sink, rows in ((s, r) for s, tables in composed.sinks.items() for r in tables):
                 if self.running.cancelled():
                     raise Cancelled(f"Task {self.task.id} was cancelled.")
-                read[sink] += self._write(sink, rows, staged)
+                measured = self._write(sink, rows, staged)
+                rows_in[sink] += measured.rows_in
+                bytes_in[sink] += measured.bytes_in
         except BaseException:
             self.drop(staged)
             raise
@@ -151,7 +159,9 @@ class TaskRun:
             composed.release()
             self._composed = None
         # Every sink reads the same rows; what passed through the hungriest one was read.
-        return staged, max(read.values(), default=0) or _rows(staged)
+        staged.rows = max(rows_in.values(), default=0) or _most(staged, "rows")
+        staged.bytes = max(bytes_in.values(), default=0) or _most(staged, "bytes")
+        return staged
 
     def expected(self, budget: Budget) -> Mapping[str, tuple[Table, ...]]:
         """Return every stage's tables, as far as can be told before the first row moves."""
@@ -196,8 +206,8 @@ class TaskRun:
         except Exception as error:  # noqa: BLE001  what failed first is raised by the caller
             log.warning("%s: staged rows could not be removed: %s", self.group, error)
 
-    def _write(self, sink: str, rows: Rows, staged: Made) -> int:
-        """Stage one table for one sink; return how many rows its Spark jobs read.
+    def _write(self, sink: str, rows: Rows, staged: Made) -> Measured:
+        """Stage one table for one sink; return what its Spark jobs have moved.
 
         One table at a time, so that Spark's counters speak of that table.
         """
@@ -213,13 +223,14 @@ class TaskRun:
             running.pass_now("before:worker.stage")
             with explained(self._stage(sink)):
                 made = list(self.sinks[sink].write(Tables([rows]), staging))
+                settle(spark)
                 measured = measure(spark, group)
             running.pass_now("after:worker.stage")
         finally:
             running.tally.unwatch()
         made = [_counted(c, measured) for c in made]
         staged.committables.setdefault(sink, []).extend(made)
-        return measured.rows_in
+        return measured
 
     def _stage(self, stage_id: str) -> Stage:
         return self.running.job.stage(stage_id)
@@ -230,7 +241,7 @@ def _counted(committable: Committable, measured: Measured) -> Committable:
     return committable if committable.rows >= 0 else replace(committable, rows=measured.rows_out)
 
 
-def _rows(staged: Made) -> int:
-    """Rows staged, counted once though several sinks may have written them."""
-    sums = [sum(c.rows for c in made) for made in staged.committables.values()]
+def _most(staged: Made, what: Literal["rows", "bytes"]) -> int:
+    """Return what was staged, counted once though several sinks may have written it."""
+    sums = [sum(getattr(c, what) for c in made) for made in staged.committables.values()]
     return max(sums, default=0)

@@ -51,3 +51,29 @@ def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     for process in started:
         process.kill()
         process.communicate()
+
+
+def visible(folder: Path) -> list[Path]:
+    """The files a reader of the folder would read."""
+    return sorted(
+        p
+        for p in folder.rglob("*")
+        if p.is_file() and not any(part[0] in "._" for part in p.relative_to(folder).parts)
+    )
+
+
+def children(pid: int) -> list[int]:
+    """All processes below one."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(fields[1])
+    found, wave = [], [pid]
+    while wave:
+        wave = [p for p, parent in parents.items() if parent in wave]
+        found += wave
+    return found

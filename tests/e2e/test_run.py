@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.e2e.conftest import Run
+from tests.e2e.conftest import Run, children, visible
 
 pytestmark = pytest.mark.spark
 
@@ -42,15 +42,6 @@ sink {
   Assert { plugin_input = fake, rules { row_rules = [{ rule_type = MAX_ROW, rule_value = 1 }] } }
 }
 """
-
-
-def visible(folder: Path) -> list[Path]:
-    """The files a reader of the folder would read."""
-    return sorted(
-        p
-        for p in folder.rglob("*")
-        if p.is_file() and not any(part[0] in "._" for part in p.relative_to(folder).parts)
-    )
 
 
 def test_the_demo_job_moves_three_tables(holdfast: Run, tmp_path: Path) -> None:
@@ -92,14 +83,14 @@ def test_ctrl_c_cancels_and_leaves_nothing_running(
     assert process.stdout
     while "SeaTunnelRow#kind=INSERT" not in process.stdout.readline():
         assert process.poll() is None, process.stderr and process.stderr.read()
-    children = _children(process.pid)
-    assert children, "Spark's Java process runs"
+    below = children(process.pid)
+    assert below, "Spark's Java process runs"
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert "was cancelled" in said
     assert "Traceback" not in said
-    assert not [pid for pid in children if Path(f"/proc/{pid}").exists()]
+    assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
 
 
 def test_a_job_that_fails_shows_none_of_its_rows(holdfast: Run, tmp_path: Path) -> None:
@@ -116,7 +107,7 @@ def test_a_job_that_fails_shows_none_of_its_rows(holdfast: Run, tmp_path: Path) 
     [
         (["run"], 2, "Give one job file"),
         (["run", "absent.conf"], 1, "Job file absent.conf does not exist."),
-        (["run", "job.conf", "-m", "cluster"], 2, "only 'local' is built so far"),
+        (["run", "job.conf", "-m", "cluster"], 2, "for a cluster use holdfast submit"),
         (["run", "job.conf", "-i", "novalue"], 2, "novalue"),
         (["check", "job.conf"], 1, "Did you mean 'FakeSource'?"),
         (["connectors", "LocalFil"], 1, "Did you mean 'LocalFile'?"),
@@ -130,23 +121,6 @@ def test_mistakes_have_an_exit_code_and_a_sentence(
     assert ran.returncode == code, ran.stderr
     assert said in ran.stderr
     assert "Traceback" not in ran.stderr
-
-
-def _children(pid: int) -> list[int]:
-    """All processes below one."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents[int(entry.name)] = int(fields[1])
-    found, wave = [], [pid]
-    while wave:
-        wave = [p for p, parent in parents.items() if parent in wave]
-        found += wave
-    return found
 
 
 def test_sigterm_cancels_too(start: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Plug-ins that fail on order, for tests of the runner."""
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -34,7 +35,8 @@ class CountOptions:
     table: str = "count"  #: The table's path.
     column: str = "id"  #: The column's name.
     streaming: bool = False  #: Idle at the end instead of ending.
-    sleep_ms: int = 0  #: How long Spark sleeps over each slice.
+    sleep_ms: int = 0  #: How long Spark sleeps over each part of a slice.
+    parts: int = 1  #: Into how many parts Spark cuts a slice.
 
 
 class Count(Source[CountOptions]):
@@ -42,9 +44,13 @@ class Count(Source[CountOptions]):
 
     name = "Count"
     released: ClassVar[list[Plain]] = []
+    budgets: ClassVar[list[int | None]] = []
+    planned_s: ClassVar[list[float]] = []
 
     def plan(self, position: Plain, budget: Budget) -> Slice | Nothing:
         done = position if isinstance(position, int) else 0
+        Count.budgets.append(budget.rows)
+        Count.planned_s.append(budget.now_s)
         if done >= self.options.slices:
             return IDLE if self.options.streaming else END
         return Slice(done, done + 1)
@@ -54,10 +60,11 @@ class Count(Source[CountOptions]):
 
     def read(self, spark: "SparkSession", content: Plain) -> Tables:
         assert isinstance(content, int)
-        frame = spark.range(content * 10, content * 10 + 10, 1, 1)
+        parts = self.options.parts
+        frame = spark.range(content * 10, content * 10 + 10, 1, parts)
         if self.options.sleep_ms:
             slept = f"java_method('java.lang.Thread', 'sleep', {self.options.sleep_ms}L)"
-            frame = frame.filter(f"id % 10 <> 0 OR {slept} IS NOT NULL")
+            frame = frame.filter(f"id % {10 // parts} <> 0 OR {slept} IS NOT NULL")
         return Tables([Rows.of(self.options.table, frame.toDF(self.options.column))])
 
 
@@ -79,22 +86,25 @@ class Cellar(Sink[CellarOptions]):
     prepared: ClassVar[list[str]] = []
     writes: ClassVar[list[str]] = []
     swept: ClassVar[list[Leftovers]] = []
+    pools: ClassVar[dict[str, str | None]] = {}
+    begun_s: ClassVar[list[float]] = []
     broken: ClassVar[bool] = False
 
     @classmethod
     def empty(cls) -> None:
         for kept in (
-            cls.staged, cls.visible, cls.commits, cls.prepared, cls.writes, cls.swept
+            cls.staged, cls.visible, cls.commits, cls.prepared, cls.writes, cls.swept, cls.pools,
+            cls.begun_s, Count.released, Count.budgets, Count.planned_s,
         ):  # fmt: skip
             kept.clear()
         cls.broken = False
-        Count.released.clear()
 
     def prepare(self, tables: Sequence[Table]) -> None:
         Cellar.prepared.append(",".join(f"{t.path}({','.join(t.names)})" for t in tables))
 
     def write(self, tables: Tables, staging: Staging) -> list[Committable]:
         Cellar.writes.append(staging.name)
+        Cellar.begun_s.append(time.monotonic())
         if self.options.fail_once_visible and Cellar.visible and not Cellar.broken:
             Cellar.broken = True
             raise Unavailable("The cellar door sticks.")
@@ -102,6 +112,8 @@ class Cellar(Sink[CellarOptions]):
             raise Unavailable("The cellar door sticks.")
         made = []
         for rows in tables:
+            context = rows.frame.sparkSession.sparkContext
+            Cellar.pools[staging.task] = context.getLocalProperty("spark.scheduler.pool")
             values = [row[0] for row in rows.frame.collect()]
             Cellar.staged[staging.name] = values
             made.append(Committable(1, str(rows.table.path), len(values), 0, staging.name))

@@ -26,13 +26,6 @@ pytestmark = pytest.mark.spark
 Start = Callable[[str], tuple[Embedded, list[str]]]
 
 
-@pytest.fixture(autouse=True)
-def cellar() -> Iterator[None]:
-    Cellar.empty()
-    yield
-    Cellar.empty()
-
-
 @pytest.fixture
 def started(spark: SparkSession) -> Iterator[Start]:
     """Start a job from its text."""
@@ -102,6 +95,13 @@ def test_a_slice_that_fails_before_any_commit_is_run_again_from_the_start(ended:
     assert Cellar.prepared == ["count(id)", "count(id)"]
     assert said == ["The cellar door sticks. Retry 1 of 3 in 0 s, from checkpoint 0."]
     assert not Cellar.staged
+
+
+def test_a_retry_waits_as_long_as_the_job_asks_for(ended: Start) -> None:
+    env = "env { job.retry.interval.seconds = 1 }\n"
+    run, _ = ended(env + "source { Count {} }\nsink { Cellar { fail_on = [2] } }")
+    assert run.outcome().status is Status.FINISHED
+    assert Cellar.begun_s[2] - Cellar.begun_s[1] >= 1.0
 
 
 RAGGED = """source {{ LocalFile {{ path = "{path}", file_format_type = csv

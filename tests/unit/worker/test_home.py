@@ -1,7 +1,9 @@
 """What Holdfast keeps on disk, and what it takes away again."""
 
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,33 @@ def test_only_the_scratch_of_the_dead_is_wiped(tmp_path: Path) -> None:
     home.wipe_stale()
     assert not dead.exists() and not (tmp_path / dead.name).exists()
     assert alive.path.exists()
+    alive.remove()
+
+
+def test_a_dead_run_stays_until_one_in_its_directory_takes_it_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = (
+        "from holdfast.worker import home; s = home.claim_scratch(); s.mark_run(); print(s.path)"
+    )
+    run = [sys.executable, "-c", claim]
+    ran = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path)
+    dead = Path(ran.stdout.strip())
+    alive = home.claim_scratch()
+    alive.mark_run()
+    home.wipe_stale()
+    assert dead.exists(), "it may owe something"
+    assert home.adopt_runs() == [], "its paths may be relative to another directory"
+    monkeypatch.chdir(tmp_path)
+    (adopted,) = home.adopt_runs()
+    assert adopted.path == dead
+    assert home.adopt_runs() == [], "it has a new owner"
+    adopted.release()
+    old_s = time.time() - home.RUN_KEPT_S - 1
+    os.utime(dead / home.RUN, (old_s, old_s))
+    assert home.adopt_runs() == []
+    home.wipe_stale()
+    assert not dead.exists() and alive.path.exists()
     alive.remove()
 
 

@@ -1,129 +1,18 @@
 """A worker: what it does with a leader's orders, and what it says, with tasks on a real Spark."""
 
 import asyncio
-import itertools
 import time
-from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
-from holdfast.core.checkpoint import Kind
-from holdfast.core.gather import Acked, Counts, Written
+from holdfast.core.gather import Counts, Written
 from holdfast.errors import Unavailable
-from holdfast.plan.load import parse_job
-from holdfast.plan.spec import Spec, encode_spec
-from holdfast.wire.messages import (
-    Barrier,
-    BarrierAck,
-    DeployTask,
-    EndConfirmed,
-    EndReport,
-    Held,
-    Hello,
-    StopTask,
-    TaskKey,
-    ToLeader,
-    Welcome,
-)
-from holdfast.worker.attempt import Runner
-from holdfast.worker.worker import Worker, WorkerSettings
-from tests.unit.worker import plugins
+from holdfast.wire.messages import EndConfirmed, StopTask, Welcome
+from tests.unit.worker.bench import ENDLESS, SLEEPS, SOURCE, Bench, Play
 from tests.unit.worker.plugins import Cellar, Count
 
 pytestmark = pytest.mark.spark
-
-LIVES = itertools.count()
-"""Spark remembers jobs by their group, so no two tests share a life."""
-SOURCE = "Source[0]-Count"
-STREAM = "env { job.mode = STREAMING, checkpoint.interval = 1000 }\n"
-ENDLESS = STREAM + "source { Count { streaming = true } }\nsink { Cellar {} }"
-SLEEPS = "source { Count { sleep_ms = 60000 } }\nsink { Cellar {} }"
-
-
-@pytest.fixture(autouse=True)
-def cellar() -> Iterator[None]:
-    Cellar.empty()
-    yield
-    Cellar.empty()
-
-
-class Bench:
-    """A worker on a bench: what it says is kept, and the test is its leader."""
-
-    def __init__(self, session: Callable[[], SparkSession], **settings: float) -> None:
-        registry = Registry.load()
-        registry.add(plugins)
-        self.told: list[ToLeader] = []
-        self.notes: list[str] = []
-        self.worker = Worker(
-            "w", "w#1", 2, {"zone": "north"}, Runner(registry, session), self.told.append,
-            WorkerSettings(**{"beat_s": 0.05, **settings}),
-            note=lambda kind, **facts: self.notes.append(kind),
-        )  # fmt: skip
-        self.term = 5
-        self.key = TaskKey("7", f"life{next(LIVES)}", 1, "p1-t1")
-
-    def deploy(self, text: str, attempt: int = 1, **order: object) -> None:
-        report = Report()
-        tree = parse_job(text, "job.conf", {}, None, report)
-        report.raise_if_any()
-        assert tree
-        spec = encode_spec(Spec("job.conf", tree))
-        given = {"positions": None, "through": 0, **order}
-        self.worker.hear(DeployTask(self.term, self.key, attempt, spec, **given))  # type: ignore[arg-type]
-
-    def barrier(self, number: int, through: int = 0, attempt: int = 1) -> None:
-        self.worker.hear(Barrier(self.term, self.key, attempt, number, Kind.PERIODIC, through))
-
-    def acks(self) -> list[Acked]:
-        return [m.acked for m in self.told if isinstance(m, BarrierAck)]
-
-    def ends(self) -> list[EndReport]:
-        return [m for m in self.told if isinstance(m, EndReport)]
-
-    def held(self) -> tuple[Held, ...]:
-        return [m for m in self.told if isinstance(m, Hello)][-1].held
-
-    async def until(self, true: Callable[[], object], timeout_s: float = 30) -> None:
-        deadline = time.monotonic() + timeout_s
-        while not true():
-            assert time.monotonic() < deadline, (self.held(), self.acks())
-            await asyncio.sleep(0.01)
-
-    async def acked(self, number: int, through: int = 0, attempt: int = 1) -> Acked:
-        """Send a barrier as a leader does, and return the answer."""
-        self.barrier(number, through, attempt)
-        await self.until(lambda: self.acks() and self.acks()[-1].number == number)
-        return self.acks()[-1]
-
-
-Play = Callable[..., None]
-
-
-@pytest.fixture
-def play(spark: SparkSession) -> Play:
-    """Run a test's part of the leader beside the worker."""
-
-    def run(
-        part: Callable[[Bench], Awaitable[None]],
-        session: Callable[[], SparkSession] = lambda: spark,
-        **settings: float,
-    ) -> None:
-        async def both() -> None:
-            bench = Bench(session, **settings)
-            beating = asyncio.ensure_future(bench.worker.run())
-            try:
-                await part(bench)
-            finally:
-                await bench.worker.stop()
-                beating.cancel()
-
-        asyncio.run(both())
-
-    return run
 
 
 def test_a_barrier_is_answered_once_and_the_same_answer_is_given_again(play: Play) -> None:
@@ -247,7 +136,7 @@ def test_what_a_life_that_is_gone_has_staged_is_removed(play: Play) -> None:
 
 
 def test_leftovers_of_earlier_attempts_go_once_what_counts_of_them_is_visible(play: Play) -> None:
-    counts = Counts(10, (Written("Sink[0]-Cellar", "count", 10, 0),))
+    counts = Counts(10, (Written("Sink[0]-Cellar", "count", 10, 77),))
 
     async def part(bench: Bench) -> None:
         life = f"7.{bench.key.incarnation}"
@@ -258,7 +147,8 @@ def test_leftovers_of_earlier_attempts_go_once_what_counts_of_them_is_visible(pl
         await bench.until(lambda: len(Cellar.writes) == 2)
         fifth = await bench.acked(5, through=3, attempt=2)
         assert Cellar.swept == []
-        assert fifth.counts.read == 30, "counters go on from the checkpoint"
+        counted = Counts(30, (Written("Sink[0]-Cellar", "count", 30, 77),))
+        assert fifth.counts == counted, "counters go on from the checkpoint"
         await bench.acked(6, through=4, attempt=2)
         await bench.until(lambda: Cellar.swept)
         assert former not in Cellar.staged

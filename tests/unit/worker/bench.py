@@ -1,0 +1,88 @@
+"""A worker on a bench, with tasks on a real Spark: the test is its leader."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable
+
+from pyspark.sql import SparkSession
+
+from holdfast.connect.registry import Registry
+from holdfast.connect.report import Report
+from holdfast.core.checkpoint import Kind
+from holdfast.core.gather import Acked
+from holdfast.plan.load import parse_job
+from holdfast.plan.spec import Spec, encode_spec
+from holdfast.wire.messages import (
+    Barrier,
+    BarrierAck,
+    DeployTask,
+    EndReport,
+    Held,
+    Hello,
+    TaskKey,
+    ToLeader,
+)
+from holdfast.worker.attempt import Runner
+from holdfast.worker.worker import Worker, WorkerSettings
+from tests.unit.worker import plugins
+
+LIVES = itertools.count()
+"""Spark remembers jobs by their group, so no two tests share a life."""
+SOURCE = "Source[0]-Count"
+STREAM = "env { job.mode = STREAMING, checkpoint.interval = 1000 }\n"
+ENDLESS = STREAM + "source { Count { streaming = true } }\nsink { Cellar {} }"
+SLEEPS = "source { Count { sleep_ms = 60000 } }\nsink { Cellar {} }"
+
+
+class Bench:
+    """A worker on a bench: what it says is kept, and the test is its leader."""
+
+    def __init__(self, session: Callable[[], SparkSession], **settings: float) -> None:
+        registry = Registry.load()
+        registry.add(plugins)
+        self.told: list[ToLeader] = []
+        self.notes: list[str] = []
+        self.worker = Worker(
+            "w", "w#1", 2, {"zone": "north"}, Runner(registry, session), self.told.append,
+            WorkerSettings(**{"beat_s": 0.05, **settings}),
+            note=lambda kind, **facts: self.notes.append(kind),
+        )  # fmt: skip
+        self.term = 5
+        self.key = TaskKey("7", f"life{next(LIVES)}", 1, "p1-t1")
+
+    def deploy(self, text: str, attempt: int = 1, **order: object) -> None:
+        report = Report()
+        tree = parse_job(text, "job.conf", {}, None, report)
+        report.raise_if_any()
+        assert tree
+        spec = encode_spec(Spec("job.conf", tree))
+        given = {"positions": None, "through": 0, **order}
+        self.worker.hear(DeployTask(self.term, self.key, attempt, spec, **given))  # type: ignore[arg-type]
+
+    def barrier(self, number: int, through: int = 0, attempt: int = 1) -> None:
+        self.worker.hear(Barrier(self.term, self.key, attempt, number, Kind.PERIODIC, through))
+
+    def acks(self) -> list[Acked]:
+        return [m.acked for m in self.told if isinstance(m, BarrierAck)]
+
+    def ends(self) -> list[EndReport]:
+        return [m for m in self.told if isinstance(m, EndReport)]
+
+    def held(self) -> tuple[Held, ...]:
+        return [m for m in self.told if isinstance(m, Hello)][-1].held
+
+    async def until(self, true: Callable[[], object], timeout_s: float = 30) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not true():
+            assert time.monotonic() < deadline, (self.held(), self.acks())
+            await asyncio.sleep(0.01)
+
+    async def acked(self, number: int, through: int = 0, attempt: int = 1) -> Acked:
+        """Send a barrier as a leader does, and return the answer."""
+        self.barrier(number, through, attempt)
+        await self.until(lambda: self.acks() and self.acks()[-1].number == number)
+        return self.acks()[-1]
+
+
+Play = Callable[..., None]

@@ -1,0 +1,64 @@
+"""How large the next slice may be."""
+
+from dataclasses import replace
+
+import pytest
+
+from holdfast.model.job import Job, Mode
+from holdfast.worker.pace import ROWS_FIRST, ROWS_LEAST, ROWS_UNPROVEN, Pace
+
+JOB = Job(
+    name="job", mode=Mode.BATCH, stages=(), pipelines=(), parallelism=1,
+    checkpoint_interval_ms=10_000, checkpoint_timeout_ms=None, retry_times=3, retry_interval_s=3,
+    rows_per_second=None, bytes_per_second=None, tag_filter=(), spark=(), file="job.conf",
+)  # fmt: skip
+
+
+def test_full_slices_grow_to_a_fifth_of_the_interval() -> None:
+    pace = Pace.of(JOB)
+    rows_a_second = 5_000_000
+    for _ in range(10):
+        assert pace.rows
+        assert pace.after(pace.rows, 0, pace.rows / rows_a_second) == 0.0
+    assert pace.rows == 2 * rows_a_second
+
+
+def test_slices_that_do_not_fill_up_grow_only_so_far() -> None:
+    pace = Pace.of(JOB)
+    for _ in range(50):
+        pace.after(10, 0, 0.01)
+    assert pace.rows == ROWS_UNPROVEN
+
+
+def test_slices_never_shrink_to_nothing() -> None:
+    pace = Pace.of(JOB)
+    for _ in range(50):
+        pace.after(1, 0, 1000.0)
+    assert pace.rows == ROWS_LEAST
+
+
+def test_without_an_interval_or_a_limit_there_is_one_slice() -> None:
+    pace = Pace.of(replace(JOB, checkpoint_interval_ms=None))
+    assert pace.rows is None
+    assert pace.after(10**9, 10**12, 3600.0) == 0.0
+    assert pace.rows is None
+
+
+@pytest.mark.parametrize("interval_ms", [None, 10_000])
+def test_a_limit_is_that_of_each_reader(interval_ms: int | None) -> None:
+    pace = Pace.of(replace(JOB, checkpoint_interval_ms=interval_ms, rows_per_second=100), 4)
+    for _ in range(5):
+        assert pace.rows == 400
+        assert pace.after(400, 0, 0.25) == pytest.approx(0.75)
+
+
+def test_bytes_are_limited_too() -> None:
+    pace = Pace.of(replace(JOB, checkpoint_interval_ms=None, bytes_per_second=50_000))
+    assert pace.rows == ROWS_LEAST
+    assert pace.after(1_000, 100_000, 0.5) == pytest.approx(1.5)
+    assert pace.rows == 500, "as many as make a second's worth"
+    assert pace.after(500, 50_000, 0.5) == pytest.approx(0.5)
+
+
+def test_the_first_slice_is_of_a_size_that_any_machine_manages() -> None:
+    assert Pace.of(JOB).rows == ROWS_FIRST
