@@ -14,8 +14,10 @@ FIRST ?= 0
 PAIRS ?=
 STORE ?= etcd
 KILLS ?=
+CLUSTER ?=
+CROWD ?= 200
 
-.PHONY: help setup demo test lint fmt sim crashpoints mutants chaos compat bench docs clean
+.PHONY: help setup demo test lint fmt sim crashpoints mutants chaos crowd compat bench docs clean
 
 help: ## List the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -46,8 +48,8 @@ fmt: $(READY) ## Format the code
 	@$(VENV)/bin/ruff check --fix .
 	@$(VENV)/bin/ruff format .
 
-compat: $(READY) ## Run SeaTunnel's own job files (JOBS=dir of jobs/ and expect.json)
-	@$(PY) -m tests.compat.run $(JOBS)
+compat: $(READY) ## Run SeaTunnel's own job files (JOBS=dir; CLUSTER=1: through submit)
+	@$(PY) -m tests.compat.$(if $(CLUSTER),cluster,run) $(JOBS)
 
 bench: $(READY) ## Compare with the script a user would write (ONLY=name for one)
 	@$(PY) -m benchmarks.run $(ONLY)
@@ -66,6 +68,9 @@ mutants: $(READY) ## Plant bugs in the control plane; each must be caught
 
 chaos: $(READY) ## Kill real processes (STORE=sqlite|etcd|postgres ONLY=E03,E04; KILLS=30 measures)
 	@$(PY) -m holdfast.testing.chaos $(STORE) $(if $(ONLY),--only $(ONLY)) $(if $(KILLS),--kills $(KILLS))
+
+crowd: $(READY) ## Submit many jobs at once to two small workers (CROWD=200)
+	@$(PY) -m holdfast.testing.chaos.crowd --jobs $(CROWD)
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

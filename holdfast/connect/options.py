@@ -16,9 +16,11 @@ import ast
 import dataclasses
 import inspect
 import textwrap
+import threading
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, dataclass
+from functools import cache
 from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
 from holdfast.connect.convert import convert, type_text
@@ -28,6 +30,7 @@ from holdfast.model.tree import Block, Entry, Node
 
 T = TypeVar("T")
 _META = "holdfast.option"
+_PARSING = threading.Lock()
 LISTED_MAX = 8
 """How many options a message may list."""
 
@@ -259,6 +262,13 @@ def _inner(hint: Any) -> type | None:
 
 def _docs(cls: type) -> dict[str, str]:
     """Return the `#:` comment of each field; none where the source is not at hand."""
+    # Two threads that parse at the same time fail in Python 3.11 (cpython issue 106905).
+    with _PARSING:
+        return _read_docs(cls)
+
+
+@cache
+def _read_docs(cls: type) -> dict[str, str]:
     docs: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if not is_options(base):

@@ -21,6 +21,20 @@ SAID_AT_ONCE = 5
 
 
 @dataclass(frozen=True, slots=True)
+class Queue:
+    """Where a job that has not started stands among its like, and which jobs hold the slots.
+
+    `place` counts from 1; 0: it does not wait to start.  `holders` are jobs with their slots.
+    `too_large` says why the connected workers could not carry it even if they were empty.
+    """
+
+    place: int = 0
+    length: int = 0
+    holders: tuple[tuple[str, int], ...] = ()
+    too_large: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     """All that is known of a job at one moment.
 
@@ -38,6 +52,7 @@ class Scene:
     holding: tuple[str, ...] = ()
     since: Mapping[str, float] = field(default_factory=dict)
     buried: bool = False
+    queue: Queue = Queue()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +210,11 @@ def _tasks(scene: Scene, pipeline: Pipeline) -> Generator[Wait, None, bool]:
             reasons.setdefault(why, []).append(task)
     for why, tasks in reasons.items():
         yield Wait(
-            f"{_named(tasks)} of pipeline {pipeline.number} {_has(tasks)} no worker: {why}.",
-            _from_whom(why),
+            f"{_named(tasks)} of pipeline {pipeline.number} {_has(tasks)} no worker: {why}."
+            + _standing(scene.queue),
+            _from_whom(why, scene.queue),
             _first_seen(scene, pipeline, tasks),
-            "It is placed as soon as it fits; a job that has not started starts whole, in the"
-            " order of submission.",
+            _placing(scene.queue),
         )
     placed = [t for t in pipeline.tasks if t.status is TaskStatus.PLACED and t.place]
     for task in placed:
@@ -281,10 +296,37 @@ def _has(tasks: list[Task]) -> str:
     return "have" if len(tasks) > 1 else "has"
 
 
-def _from_whom(why: str) -> str:
+def _standing(queue: Queue) -> str:
+    if not queue.place:
+        return ""
+    return f" It is number {queue.place} of {queue.length} jobs that wait to start."
+
+
+def _placing(queue: Queue) -> str:
+    if queue.too_large:
+        return (
+            f"The connected workers could not carry it even if they were empty: {queue.too_large}."
+            " It is placed when a worker joins that can; jobs submitted later wait behind it."
+            " Start such a worker, or cancel the job."
+        )
+    return (
+        "It is placed as soon as it fits; a job that has not started starts whole, in the order"
+        " of submission."
+    )
+
+
+def _from_whom(why: str, queue: Queue) -> str:
+    if "connected" in why:
+        return "a worker that connects"
+    held = [f"job {job} ({slots})" for job, slots in queue.holders[:SAID_AT_ONCE]]
+    more = len(queue.holders) - SAID_AT_ONCE
+    whom = "slots held by " + ", ".join(held) + (f" and {more} more" if more > 0 else "")
+    if not held:
+        whom = "jobs that run now, for their slots"
     if "behind job" in why:
-        return f"job {why.partition('behind job ')[2].partition(',')[0]}"
-    return "a worker that connects" if "connected" in why else "jobs that run now, for their slots"
+        ahead = why.partition("behind job ")[2].partition(",")[0]
+        return f"job {ahead}" + (f"; {whom}" if held else "")
+    return whom
 
 
 def _first_seen(scene: Scene, pipeline: Pipeline, tasks: list[Task]) -> float | None:

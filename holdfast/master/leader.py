@@ -181,17 +181,18 @@ class Leader:
         replaced = self.crew.take(hello, self.desk.ports.clock.now())
         if replaced is None:
             return
-        for incarnation in replaced:
-            await self._lost(incarnation)
         here = Place(hello.worker, hello.incarnation)
-        for held in hello.held:
-            await self._held(held, here)
+        # As of now: a later hello may start more while this one waits for the store.
         running = [
             (k.task_key(t.id), t)
             for k in self._keepers()
             for t in k.state.tasks
             if t.status is TaskStatus.RUNNING and t.place == here
         ]
+        for incarnation in replaced:
+            await self._lost(incarnation)
+        for held in hello.held:
+            await self._held(held, here)
         for key, task in missing(hello, running):
             keeper = self._find(key)
             if keeper:

@@ -1,12 +1,14 @@
 """Make the records of a new job: what its planned form asks for, in the control plane's words."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from holdfast.core.completion import Completion
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
+from holdfast.core.placement import Room, Wanted, place
 from holdfast.core.policy import Policy
-from holdfast.core.task import Task
+from holdfast.core.task import Place, Task
+from holdfast.master.crew import Crew
 from holdfast.model import job as model
 from holdfast.model.job import Role
 
@@ -32,6 +34,22 @@ def new_records(
         job_id, incarnation, token, planned.name, spec, len(pipelines), tags=planned.tag_filter
     )
     return job, pipelines
+
+
+def too_large(job: Job, pipelines: Iterable[Pipeline], crew: Crew) -> str:
+    """Say why the workers in contact could not carry a job even if they were empty.
+
+    "" if they could, or if there are none: then nobody knows what will come.
+    """
+    wanted = [
+        Wanted(job.id, 0, part.number, task.id, task.attempt, task.slots, job.tags)
+        for part in pipelines
+        for task in part.tasks
+    ]
+    hellos = [seen.hello for seen in crew.seen.values()]
+    rooms = [Room(Place(h.worker, h.incarnation), h.slots, h.tags) for h in hellos]
+    _, waits = place(wanted, rooms)
+    return waits[0].why.replace("are free", "are there") if waits and rooms else ""
 
 
 def slots_needed(planned: model.Job) -> int:

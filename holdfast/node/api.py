@@ -19,12 +19,12 @@ from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import Pipeline
 from holdfast.errors import Fenced, HoldfastError, Unavailable, UserError
 from holdfast.master.desk import LEADER
-from holdfast.master.explain import Explanation, Scene, explain
+from holdfast.master.explain import Explanation, Queue, Scene, explain
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master, read_mark
 from holdfast.master.records import RecordUnreadable, decode, job_key
-from holdfast.master.submit import new_records
+from holdfast.master.submit import new_records, too_large
 from holdfast.model.job import Job as Planned
 from holdfast.model.secret import Secret
 from holdfast.node.api_views import (
@@ -44,6 +44,8 @@ from holdfast.wire.messages import Held
 
 JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 LOG_BYTES_MAX = 4_000_000
+SETTLED_S = 3.0
+"""How long after its election a leader believes to have heard every worker."""
 
 
 class Elsewhere(HoldfastError):
@@ -61,6 +63,7 @@ class Api:
         token: Secret,
         *,
         allow_python: bool = False,
+        refuse_too_large: bool = False,
         log_file: Path | None = None,
     ) -> None:
         self.master = master
@@ -68,11 +71,13 @@ class Api:
         self.journal = journal
         self.token = token
         self.allow_python = allow_python
+        self.refuse_too_large = refuse_too_large
         self.log_file = log_file
+        self._submitting = asyncio.Lock()
 
     async def submit(self, asked: Submit) -> Accepted:
         """Check a job, every mistake at once, and accept it once it is durable."""
-        leader = await self._leader()
+        await self._leader()
         job_id = asked.job_id or _id_of(asked.token)
         if not JOB_ID.fullmatch(job_id):
             raise UserError(
@@ -82,19 +87,23 @@ class Api:
         spec, report = self._spec(asked.spec), Report()
         report.lenient = spec.lenient
         planned = await asyncio.to_thread(spec.job, self.registry, report)
-        warnings = [str(w) for w in report.warnings]
-        if job_id not in leader.jobs:
-            # A repeated submit may come when the job has already ended and gone.
-            before = await self._history(job_id)
-            if any(job.token == asked.token for job in before):
-                return Accepted(job_id, planned.name, warnings)
-            restore = _savepoint(job_id, before, planned) if asked.restore else None
-        else:
+        accepted = Accepted(job_id, planned.name, [str(w) for w in report.warnings])
+        # One at a time: the same submit may come again while it is being written.
+        async with self._submitting:
+            leader = await self._leader()
             restore = None
-        incarnation = f"{time.time_ns():x}-{secrets.token_hex(2)}"
-        made = new_records(job_id, incarnation, asked.token, asked.spec, planned, restore)
-        await self._fenced(leader, leader.submit(*made))
-        return Accepted(job_id, planned.name, warnings)
+            if job_id not in leader.jobs:
+                # A repeated submit may come when the job has already ended and gone.
+                before = await self._history(job_id)
+                if any(job.token == asked.token for job in before):
+                    return accepted
+                restore = _savepoint(job_id, before, planned) if asked.restore else None
+            incarnation = f"{time.time_ns():x}-{secrets.token_hex(2)}"
+            made = new_records(job_id, incarnation, asked.token, asked.spec, planned, restore)
+            if self.refuse_too_large:
+                self._check_size(leader, *made)
+            await self._fenced(leader, leader.submit(*made))
+        return accepted
 
     async def jobs(self) -> JobList:
         """Return all jobs, the newest first."""
@@ -190,6 +199,20 @@ class Api:
                 code="master.fenced",
             ) from error
 
+    def _check_size(self, leader: Leader, job: Job, pipelines: tuple[Pipeline, ...]) -> None:
+        """Refuse a job that the workers could never carry; a new leader must hear them first."""
+        clock = self.master.ports.clock
+        if clock.now() < leader.crew.since_s + SETTLED_S:
+            raise Unavailable("This master has just begun to lead. Ask again in a moment.")
+        why = too_large(job, pipelines, leader.crew)
+        if why and job.id not in leader.jobs:
+            raise UserError(
+                f"Job {job.name} fits on no worker that is connected, even an empty one: {why}."
+                " Start more workers or give them more slots or tags, lower the job's parallelism,"
+                " or set too_large: wait on the masters.",
+                code="job.too_large",
+            )
+
     def _spec(self, text: str) -> Spec:
         try:
             spec = decode_spec(text)
@@ -260,7 +283,24 @@ class Api:
             holding=tuple(sorted(holding)),
             since=self.journal.since(job.id),
             buried=keeper is None,
+            queue=_queue(leader, job),
         )
+
+
+def _queue(leader: Leader, job: Job) -> Queue:
+    """Return where a job stands among those that wait to start, and who holds the slots."""
+    living = [k for k in leader.jobs.values() if not k.terminal]
+    starting = sorted((k.order, k.state.id) for k in living if k.state.status is JobStatus.PENDING)
+    waiting = [name for _, name in starting]
+    held = {
+        k.state.id: sum(t.slots for p in k.pipelines.values() for t in p.state.tasks if t.live)
+        for k in sorted(living, key=lambda k: k.order)
+    }
+    place = waiting.index(job.id) + 1 if job.id in waiting else 0
+    holders = tuple((name, n) for name, n in held.items() if n)
+    mine = leader.jobs.get(job.id)
+    parts = [p.state for p in mine.pipelines.values()] if mine and place else []
+    return Queue(place, len(waiting), holders, too_large(job, parts, leader.crew))
 
 
 def _id_of(token: str) -> str:

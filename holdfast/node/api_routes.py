@@ -1,5 +1,6 @@
 """The paths of the API, who may ask, and how an error looks."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -20,6 +21,8 @@ from holdfast.node.api import Api, Elsewhere
 from holdfast.node.api_views import Problem, Submit
 from holdfast.node.links import authorized
 
+log = logging.getLogger("holdfast")
+
 HTTP_STATUS = {"job.unknown": 404, "job.exists": 409, "job.not_running": 409, "job.damaged": 409}
 
 
@@ -36,6 +39,7 @@ def routes(app: FastAPI, api: Api) -> None:
 
     router = APIRouter(prefix="/api", dependencies=[Depends(check)])
     app.add_exception_handler(HoldfastError, _problem)
+    app.add_exception_handler(Exception, _bug)
 
     @router.post("/jobs")
     async def submit(request: Request) -> Response:
@@ -88,6 +92,13 @@ async def _problem(request: Request, error: Exception) -> Response:
         case UserError():
             status = HTTP_STATUS.get(error.code, 400)
     return JSONResponse(msgspec.to_builtins(problem), status)
+
+
+async def _bug(request: Request, error: Exception) -> Response:
+    """Answer for an error that nobody foresaw; its trace is in this master's log."""
+    log.error("%s %s failed: %r", request.method, request.url.path, error, exc_info=error)
+    problem = Problem("master.bug", f"The master failed: {error!r}. Its log says where.")
+    return JSONResponse(msgspec.to_builtins(problem), 500)
 
 
 def _told(mistake: Mistake) -> tuple[str, int, int, str]:

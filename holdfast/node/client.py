@@ -90,6 +90,20 @@ class Client:
         """Return who leads and who works."""
         return self._ask("GET", "/cluster", ClusterView)
 
+    def masters(self) -> dict[str, str]:
+        """Return what each master that this client was told of is doing."""
+        found = {}
+        for url in self._masters:
+            try:
+                found[url] = (
+                    f"leads, {self._once(url, 'GET', '/cluster', ClusterView, None).leader}"
+                )
+            except _Elsewhere:
+                found[url] = "stands by"
+            except (httpx2.TransportError, Unavailable) as error:
+                found[url] = f"does not answer: {error}"
+        return found
+
     def logs(self, job_id: str) -> list[dict[str, object]]:
         """Return what all masters that answer have logged about a job, in order of time."""
         lines: list[dict[str, object]] = []

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from holdfast.connect.options import OptionInfo, describe, option, options, read_options
@@ -61,6 +61,9 @@ class Config:
     plugins: list[str] = option([])
     #: Let jobs run Python functions that their files name.
     allow_python: bool = False
+    #: What becomes of a job that all connected workers, empty, could not carry: it waits for more
+    #: of them, or its submit is refused.
+    too_large: Literal["wait", "refuse"] = "wait"
     #: How long a leader may be silent before another master takes over.
     lease_s: float = option(3.0, at_least=0.5)
     #: How often a standby looks whether somebody leads.

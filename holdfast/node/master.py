@@ -112,8 +112,10 @@ def _build(config: Config, store: Store, log_file: Path | None) -> _Parts:
         ports, store = tracer.ports(ports), tracer.store(store)
     master = Master(config.name, incarnation, store, ports, config.advertise)
     journal = Journal(clock)
-    python = config.allow_python
-    api = Api(master, registry, journal, token, allow_python=python, log_file=log_file)
+    api = Api(
+        master, registry, journal, token, allow_python=config.allow_python,
+        refuse_too_large=config.too_large == "refuse", log_file=log_file,
+    )  # fmt: skip
     server = server_for(build_app(api, links, master, tracer))
     return _Parts(store, tables, links, master, journal, server, tracer)
 

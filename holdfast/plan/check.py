@@ -56,6 +56,8 @@ def check_job(
         for role in Role
         for i, block in enumerate(_blocks(tree, role, report))
     ]
+    if env is not None:
+        _report_lacks(found, env, report)
     links = _wire(found, report)
     if len(report.mistakes) > before or env is None or links is None:
         return None
@@ -66,6 +68,13 @@ def check_job(
         _refuse_whole([f for f in used if f.ends.id in joining | whole], report)
     job = _make_job(file, env, used, links, name, split_by=(joining, whole))
     return None if len(report.mistakes) > before else job
+
+
+def _report_lacks(found: Sequence[_Found], env: Env, report: Report) -> None:
+    for one in found:
+        if one.kind and one.options and one.options.own is not None:
+            for sentence in one.kind.lacks(one.options.own, dict(env.spark)):
+                report.error(one.ends.place, f"{one.ends.about}: {sentence}")
 
 
 def _joins(found: _Found, links: Links) -> bool:

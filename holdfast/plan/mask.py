@@ -18,7 +18,8 @@ _NAMES = re.compile(
 )
 _IN_TEXT = re.compile(
     r"(?P<user>://[^/\s:@]*:)[^@\s]+(?=@)"
-    r"|(?P<key>\b(?:password|passwd|pwd|secret|token|api_?key)\s*=\s*)[^&;,\s]+",
+    r"|(?P<key>\b[\w.-]*(?:password|passwd|pwd|secret|token|(?:api|secret|access)[-_]?key)\s*=\s*)"
+    r"[^&;,\s]+",
     re.IGNORECASE,
 )
 

@@ -1,5 +1,6 @@
 """Start masters and workers as a user does, and end them by their process ids."""
 
+import json
 import os
 import subprocess
 import sys
@@ -69,6 +70,13 @@ class Cluster:
                 process.kill()
                 process.wait()
 
+    def begin(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a command that is to be watched while it runs."""
+        return subprocess.Popen(
+            [*COMMAND, *arguments], cwd=self.folder, env=self.environ, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
     def ask(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*COMMAND, *arguments],
@@ -76,9 +84,19 @@ class Cluster:
             env={**self.environ, **environ},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=START_S,
             check=False,
         )
+
+    def json(self, *arguments: str) -> Any:
+        """What a verb says with --json."""
+        answer = self.ask(*arguments, "--json")
+        assert answer.returncode == 0, answer.stderr
+        return json.loads(answer.stdout)
+
+    def knows(self, job: str) -> bool:
+        """Whether a job of this id was accepted."""
+        return job in [j.job_id for j in self.client.jobs().jobs]
 
     def committed(self, job: str, number: int) -> bool:
         """Whether the first pipeline of a job has committed this checkpoint."""

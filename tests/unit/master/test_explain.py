@@ -11,7 +11,7 @@ from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import Failure, Pipeline, PipelineStatus
 from holdfast.core.policy import Policy
 from holdfast.core.task import Place, Task, TaskStatus
-from holdfast.master.explain import Explanation, Scene, as_text, explain
+from holdfast.master.explain import Explanation, Queue, Scene, as_text, explain
 from holdfast.master.health import Health, Report
 from holdfast.master.ports import Settings
 
@@ -45,6 +45,19 @@ def test_a_job_behind_another_names_it() -> None:
     assert "from whom: job 16" in said
     assert "since: at 1000 (100 s)" in said
     assert "next: It is placed as soon as it fits" in said
+
+
+def test_a_job_in_the_queue_says_where_and_who_holds_the_slots() -> None:
+    why = {(1, "p1-t1"): "needs 1 slots, 0 are free"}
+    holders = tuple((f"j{n}", n) for n in range(1, 8))
+    asked = scene(JobStatus.PENDING, pipeline(WAITING), waits=why, queue=Queue(3, 9, holders))
+    said = told(asked)
+    assert "0 are free. It is number 3 of 9 jobs that wait to start." in said
+    assert "slots held by job j1 (1), job j2 (2), job j3 (3), job j4 (4), job j5 (5)" in said
+    assert "and 2 more" in said
+    behind = {(1, "p1-t1"): "waits behind job 16, which was submitted earlier"}
+    said = told(replace(asked, waits=behind, queue=Queue(4, 9, (("j1", 2),))))
+    assert "from whom: job 16; slots held by job j1 (2)\n" in said
 
 
 def test_tasks_that_wait_for_the_same_share_a_sentence() -> None:

@@ -3,58 +3,27 @@
 import asyncio
 import errno
 import os
-import socket
 import subprocess
 import sys
 import threading
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyarrow.fs import S3FileSystem
 
+from holdfast.core import gather
+from holdfast.core.checkpoint import Kind, Pending
+from holdfast.core.completion import Completion
+from holdfast.core.pipeline import Pipeline
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
+from holdfast.master import blob
 from holdfast.master.ports import BlobBad
 from holdfast.node.blobs import StoredBlobs, open_blobs
+from tests.cluster.s3 import S3Server
 
 
-class Server:
-    """Moto's S3 as a process of its own."""
-
-    def __init__(self) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
-        self.process = self._start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until = time.monotonic() + 60
-        while True:
-            try:
-                with urllib.request.urlopen(f"{self.url}/moto-api/", timeout=1):
-                    return process
-            except OSError:
-                assert time.monotonic() < until and process.poll() is None, "moto did not start"
-                time.sleep(0.1)
-
-    def make_bucket(self, name: str) -> None:
-        files = S3FileSystem(
-            access_key="a", secret_key="b", scheme="http", allow_bucket_creation=True,
-            endpoint_override=f"127.0.0.1:{self.port}",
-        )  # fmt: skip
-        files.create_dir(name)
+class Server(S3Server):
+    """Moto's S3, and blobs on it."""
 
     def blobs(self, path: str, limit_s: float = 20.0) -> StoredBlobs:
         secret = {"access_key": "a", "secret_key": "b"}
@@ -167,6 +136,46 @@ def test_outage_is_no_missing_blob() -> None:
             await blobs.drop("a/b")
 
     asyncio.run(run())
+
+
+HALF = """
+import os, sys
+from pyarrow.fs import S3FileSystem
+files = S3FileSystem(access_key="a", secret_key="b", scheme="http", endpoint_override=sys.argv[1])
+out = files.open_output_stream("bucket/half/a/b")
+out.write(b"x" * (12 << 20))
+os._exit(9)
+"""
+
+
+def test_a_writer_that_dies_in_the_middle_leaves_nothing_to_see(s3: Server) -> None:
+    asyncio.run(s3.blobs("bucket/half").put("a/whole", b"1"))
+    dead = subprocess.run(
+        [sys.executable, "-c", HALF, f"127.0.0.1:{s3.port}"], check=False, timeout=120
+    )
+    assert dead.returncode == 9
+
+    async def run() -> None:
+        blobs = s3.blobs("bucket/half")
+        assert await blobs.names("a/") == ["a/whole"]
+        with pytest.raises(BlobBad, match="has no object a/b"):
+            await blobs.get("a/b")
+        await blobs.put("a/b", os.urandom(12 << 20))
+        assert len(await blobs.get("a/b")) == 12 << 20
+
+    asyncio.run(run())
+
+
+def test_what_was_changed_behind_our_back_is_noticed(s3: Server) -> None:
+    pending, part = Pending(7, Kind.PERIODIC, 1), Pipeline("17", "a", 1, (), Completion(()))
+    whole = blob.write(part, gather.begin(pending, ()))
+    asyncio.run(s3.blobs("bucket/damaged").put("a/b", whole))
+    assert blob.read(asyncio.run(s3.blobs("bucket/damaged").get("a/b"))).number == 7
+    for damaged in (whole[:-1], whole.replace(b"positions", b"Positions"), b""):
+        with s3.files().open_output_stream("bucket/damaged/a/b") as out:
+            out.write(damaged)
+        with pytest.raises(BlobBad, match="cut short or damaged"):
+            blob.read(asyncio.run(s3.blobs("bucket/damaged").get("a/b")))
 
 
 def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,10 +99,12 @@ def test_lists_and_blocks_are_given_in_one_line(tmp_path: Path) -> None:
 def test_no_secret_is_shown(tmp_path: Path) -> None:
     file = written(
         tmp_path,
-        "token: abcabc\nstore: postgres://me:abcabc@host/db\nspark: {spark.x.password: abcabc}\n",
+        "token: abcabc\nstore: postgres://me:abcabc@host/db\nspark: {spark.x.password: abcabc}\n"
+        "blobs: s3://bucket/x?endpoint=http://h&secret_key=abcabc&session_token=abcabc\n",
     )
     effective = load_config({}, {}, file)
     assert "abcabc" not in effective.shown()
+    assert "s3://bucket/x?endpoint=http://h&" in effective.shown()
     assert "abcabc" not in repr(effective)[: repr(effective).index("store=")]
     assert find_token(effective.config, create=False) == Secret("abcabc")
 

@@ -1,0 +1,21 @@
+"""Every message says in which term it is said, and of which attempt of which life it speaks."""
+
+from dataclasses import fields
+
+import pytest
+
+from holdfast.wire.codec import KINDS
+from holdfast.wire.messages import Hello, Welcome
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_message_carries_term_incarnation_and_attempt(kind: type) -> None:
+    names = {f.name for f in fields(kind)}
+    assert "term" in names
+    if kind is Welcome:
+        return
+    if kind is Hello:
+        assert {"incarnation", "sequence", "held"} <= names, "each thing held names its attempt"
+        return
+    assert "key" in names, "job, incarnation, pipeline and task"
+    assert names & {"attempt", "acked"}, "an answer to a barrier has its attempt inside"
