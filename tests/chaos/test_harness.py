@@ -121,8 +121,8 @@ async def _break_network() -> None:
     assert await reader.read(1) == b""
     writer.close()
     proxy.close()
+    await proxy.closed()
     server.close()
-    await asyncio.sleep(0.05)
 
 
 def test_every_scenario_has_its_turn() -> None:
@@ -130,6 +130,7 @@ def test_every_scenario_has_its_turn() -> None:
     turns = -(-len(mine) // 12)
     seen = {s.id for turn in range(turns) for s in rotating("sqlite", turn, 12)}
     assert seen == {s.id for s in mine}
+    assert all(len(rotating("sqlite", turn, 12)) in (11, 12) for turn in range(turns))
     assert len({s.id for s in mine}) == len(mine) >= 40
 
 

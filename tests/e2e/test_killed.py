@@ -73,7 +73,7 @@ def test_what_a_killed_run_had_staged_is_removed_by_the_next(holdfast: Run, tmp_
     assert scratches(tmp_path) == []
 
 
-@pytest.mark.parametrize("point", ["after:pipeline.CheckpointStored", "after:table.publish"])
+@pytest.mark.parametrize("point", ["after:pipeline.CheckpointStored", "after:table.commit"])
 def test_what_a_killed_run_owed_is_committed_once_by_the_next(
     holdfast: Run, tmp_path: Path, point: str
 ) -> None:

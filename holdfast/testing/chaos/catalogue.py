@@ -1,10 +1,17 @@
 """All scenarios."""
 
 from holdfast.errors import UserError
-from holdfast.testing.chaos import windows_a, windows_b, windows_c, windows_d, windows_e
+from holdfast.testing.chaos import (
+    windows_a,
+    windows_b,
+    windows_c,
+    windows_d,
+    windows_e,
+    windows_w,
+)
 from holdfast.testing.chaos.scene import SCENARIOS, Scenario
 
-GROUPS = (windows_a, windows_b, windows_c, windows_d, windows_e)
+GROUPS = (windows_a, windows_b, windows_c, windows_d, windows_e, windows_w)
 """Importing them has registered their scenarios."""
 
 
@@ -18,7 +25,7 @@ def chosen(store: str, only: list[str]) -> list[Scenario]:
 
 
 def rotating(store: str, turn: int, count: int) -> list[Scenario]:
-    """Return the next few scenarios: as turns pass, every one has its day."""
+    """Return a few scenarios of all groups: as turns pass, every one has its day."""
     mine = chosen(store, [])
-    first = turn * count % len(mine)
-    return [mine[(first + n) % len(mine)] for n in range(min(count, len(mine)))]
+    turns = -(-len(mine) // count)
+    return mine[turn % turns :: turns]

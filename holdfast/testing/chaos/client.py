@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.errors import UserError
-
 PAUSE_S = 0.1
 REQUEST_S = 5.0
 
@@ -54,11 +52,10 @@ class Client:
     async def job(self, job: str) -> dict[str, Any]:
         """Return what the leader says of a job; a standby's word does not do."""
         while True:
-            answer = await self.ask(f"/api/jobs/{job}")
-            if not answer.yes:
-                raise UserError(f"Job {job} cannot be looked at: {answer.message}")
-            if answer.body["live"]:
-                return answer.body
+            for name in self._urls:
+                answer = await self.ask_one(name, f"/api/jobs/{job}")
+                if answer and answer.yes and answer.body["live"]:
+                    return answer.body
             await asyncio.sleep(PAUSE_S)
 
     async def workers(self) -> int:

@@ -25,9 +25,9 @@ FAST = {
     "lease_s": 2.0,
     "campaign_s": 0.2,
     "interval_s": 1.0,
-    "timeout_s": 8.0,
+    "timeout_s": 20.0,
     "worker_lost_s": 4.0,
-    "progress_s": 10.0,
+    "progress_s": 20.0,
     "tombstone_s": 2.0,
     "orphan_s": 60.0,
     "beat_s": 0.3,
@@ -80,6 +80,7 @@ class Cluster:
             await self._store.close()
         for proxy in (*self.to_store.values(), *self.to_master.values()):
             proxy.close()
+            await proxy.closed()
         await asyncio.to_thread(self.server.remove)
 
     def remove(self) -> None:

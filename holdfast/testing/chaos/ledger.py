@@ -54,6 +54,7 @@ class Ledger:
         self.applied: list[Applied] = []
         self.values: dict[str, bytes] = {}
         self.revision = 0
+        self._term = 0
         self._waiting: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
     async def watch(self, store: Store) -> None:
@@ -69,6 +70,7 @@ class Ledger:
             self.revision = change.revision
             if change.item:
                 self.values[change.key] = change.item.value
+                self._term = change.revision if change.key == "leader" else self._term
             else:
                 self.values.pop(change.key, None)
         for holds, seen in list(self._waiting):
@@ -94,8 +96,7 @@ class Ledger:
 
     def term(self) -> int:
         """Return the present term, or the last one."""
-        marks = [c for a in self.applied for c in a.changes if c.key == "leader" and c.item]
-        return marks[-1].revision if marks else 0
+        return self._term
 
     def job(self, job: str) -> Job | None:
         """Return a job's record."""

@@ -18,6 +18,7 @@ class Process:
         self._environ = {**os.environ, **environ}
         self._log = folder / f"{name}.log"
         self._child: subprocess.Popen[bytes] | None = None
+        self._began = 0
 
     @property
     def alive(self) -> bool:
@@ -31,6 +32,7 @@ class Process:
         self.kill()
         self.starts += 1
         with self._log.open("ab") as log:
+            self._began = log.tell()
             self._child = subprocess.Popen(
                 self._command, env=self._environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True,
@@ -49,6 +51,10 @@ class Process:
     def go_on(self) -> None:
         """Let it go on."""
         self._signal(signal.SIGCONT)
+
+    def said(self, text: str) -> bool:
+        """Say whether it has logged something since it was started."""
+        return text.encode() in self._log.read_bytes()[self._began :]
 
     def tail(self) -> str:
         """Return the end of what it said."""

@@ -19,6 +19,7 @@ class Proxy:
         self._flows.set()
         self._refuses = False
         self._open: set[asyncio.StreamWriter] = set()
+        self._serving: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -48,8 +49,17 @@ class Proxy:
         if self._server:
             self._server.close()
 
+    async def closed(self) -> None:
+        """Wait, after `close`, until nothing is passed on any more."""
+        if self._serving:
+            await asyncio.wait(self._serving)
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)
+        me = asyncio.current_task()
+        assert me
+        self._serving.add(me)
+        me.add_done_callback(self._serving.discard)
         try:
             if not self._refuses:
                 await self._connect(reader, writer)

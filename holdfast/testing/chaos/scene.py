@@ -277,9 +277,10 @@ class Scene:
         return await self.tail.saw(self.since_s, match, count)
 
     def events(self, kind: str, **facts: object) -> list[Facts]:
-        """Return the events of a kind that the logs hold."""
+        """Return the events of a kind that the logs hold, in order of time."""
         mine = [e for e in self.tail.look() if e["at"] >= self.since_s and e["kind"] == kind]
-        return [e for e in mine if all(e.get(k) == v for k, v in facts.items())]
+        found = [e for e in mine if all(e.get(k) == v for k, v in facts.items())]
+        return sorted(found, key=lambda e: float(e["at"]))
 
     def worker_of(self, record: Pipeline, task: int = 0) -> str:
         """Return the worker a task is placed on."""
@@ -294,7 +295,7 @@ class Scene:
         """Wait until every job is over and its records are gone; streams are cancelled first."""
         for name, job in self.jobs.items():
             if job.shape.streaming and job.ends == "FINISHED" and not job.ended:
-                await self.further(2, name)
+                await self.further(1, name)
                 await self.cancel(name)
         for job in [j for j in self.jobs.values() if not j.ended]:
             await self.cluster.ledger.until(lambda id=job.id: self._over(id))  # type: ignore[misc]

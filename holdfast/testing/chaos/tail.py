@@ -30,6 +30,11 @@ class Tail:
             self.events += [json.loads(line) for line in text[:whole].splitlines()]
         return self.events
 
+    def forget(self) -> None:
+        """Look away from what was noted so far: what comes next need not be sought among it."""
+        self.look()
+        self.events.clear()
+
     async def saw(self, since_s: float, match: Callable[[Facts], object], count: int = 1) -> Facts:
         """Wait for the nth event of a kind after a moment; return it."""
         while True:

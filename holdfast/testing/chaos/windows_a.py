@@ -5,11 +5,10 @@ from time import monotonic
 
 from holdfast.testing.chaos.jobs import LONG, ONE, STREAM, From, Shape
 from holdfast.testing.chaos.ledger import late_writes
-from holdfast.testing.chaos.moments import attempt, committed, complete
+from holdfast.testing.chaos.moments import committed, complete
 from holdfast.testing.chaos.scene import Scene, window
 
 LONGER = Shape(((From(40), From(40)),))
-STEADY = Shape(((From(60),),))
 
 
 @window("A01", STREAM)
@@ -164,30 +163,3 @@ async def checkpoint_time_goes_on_over_a_takeover(s: Scene) -> None:
     s.claim(abs(grown - passed) < 1.0, f"the age grew by {grown} s in {passed} s")
     s.release(number)
     s.untouched()
-
-
-@window("W01", STREAM)
-async def everything_is_killed_at_once(s: Scene) -> None:
-    await s.submit()
-    await s.submit("k", LONG)
-    await s.until(committed(2))
-    await s.until(complete(1), "k")
-    s.kill(*s.cluster.masters, *s.cluster.workers)
-    s.hits += 1
-    await s.until(attempt(2))
-    await s.further(2)
-
-
-@window("W02", STEADY)
-async def neighbours_of_a_killed_worker_go_on(s: Scene) -> None:
-    await s.submit()
-    await s.submit("k")
-    record = await s.until(complete(2))
-    other = await s.until(complete(2), "k")
-    worker = s.worker_of(record)
-    s.prove(s.worker_of(other) != worker, "both jobs run on one worker")
-    s.kill(worker)
-    s.hits += 1
-    await s.until(attempt(2))
-    await s.rest()
-    s.claim(s.starts("p1-t1", "k") == [1], "the neighbour was restarted")
