@@ -1,7 +1,7 @@
 """What sources, transforms and sinks have in common: a name, options and where they run."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, get_args
 
@@ -52,6 +52,14 @@ class Plugin(Generic[O]):
         self.context = context
         self.cancelled: Callable[[], bool] = lambda: False
         """Says whether the job is being cancelled; the engine replaces it."""
+
+    @classmethod
+    def lacks(cls, options: O, spark: Mapping[str, str]) -> Iterable[str]:
+        """Return a sentence for each thing a job with these Spark settings would miss.
+
+        Called while a job is planned, without Spark.
+        """
+        return ()
 
     def pause(self, seconds: float) -> None:
         """Wait, but raise Cancelled soon after the job is cancelled."""

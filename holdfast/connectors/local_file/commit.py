@@ -14,13 +14,14 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
 from holdfast.connect.sink import Identifier
-from holdfast.errors import OutcomeUnknown
+from holdfast.errors import UserError
 from holdfast.model.tree import Plain
 
 HIDDEN = ".holdfast"
@@ -75,8 +76,12 @@ class Entry:
 
 def commit(identifier: Identifier, staged: Sequence[Staged]) -> None:
     """Make everything staged visible.  A repeated identifier changes nothing."""
-    for root in dict.fromkeys(s.root for s in staged):
-        _Log(Path(root), identifier).commit([s for s in staged if s.root == root])
+    roots = dict.fromkeys(s.root for s in staged)
+    logs = [(_Log(Path(r), identifier), [s for s in staged if s.root == r]) for r in roots]
+    for log, part in logs:
+        log.check(part)  # all folders, before anything shows in the first
+    for log, part in logs:
+        log.commit(part)
 
 
 def abort(staged: Iterable[Staged]) -> None:
@@ -106,34 +111,54 @@ class _Log:
         self.user = quote(identifier.user, safe="")
         self.path = self.folder / f"{self.user}-{identifier.number}"
 
+    def check(self, staged: Sequence[Staged]) -> None:
+        """Raise UserError if what this commit needs is gone, and the commit is not made."""
+        missing = None if self.path.exists() else _first_missing(self.root, staged)
+        if missing:
+            self._done_by_others(missing)
+
     def commit(self, staged: Sequence[Staged]) -> None:
-        before, later = self._others()
+        """Write the commit down and make it, unless that was done before."""
+        lower, later = self._others()
         if later:
             return  # a higher number is written down only after this one was done
-        for path in before:
-            self._finish(path, _load(path))
-        self._finish(self.path, self._written_down(staged))
-        for path in before:
+        if lower:
+            self._finish(lower[-1], _load(lower[-1]))
+        entry = self._written_down(staged)
+        if entry is None:
+            return
+        self._finish(self.path, entry)
+        # Below the highest of them, one that is not done was written down by somebody who woke
+        # too late: it repeats a commit that was done before the next one began.
+        for path in lower:
             path.unlink(missing_ok=True)
         self._prune()
 
     def _others(self) -> tuple[list[Path], bool]:
-        """Return the entries with lower numbers, and whether there is one with a higher."""
-        lower: list[Path] = []
-        for path in self.folder.glob("*-*"):
-            user, _, number = path.name.rpartition("-")
-            if user != self.user or not number.isdigit():
-                continue
-            if int(number) > self.identifier.number:
-                return [], True
-            if int(number) < self.identifier.number:
-                lower.append(path)
-        return lower, False
+        """Return the entries with lower numbers, in order; and whether there is a higher one."""
+        mine = self.identifier.number
+        found = sorted(
+            (number, path) for path, user, number in self._entries() if user == self.user
+        )
+        later = any(number > mine for number, _ in found)
+        return [path for number, path in found if number < mine], later
 
-    def _written_down(self, staged: Sequence[Staged]) -> Entry:
-        """Return this commit's entry; the first process to create it decides what it says."""
+    def _entries(self) -> Iterator[tuple[Path, str, int]]:
+        """Yield all that is written down: where, by which user, under which number."""
+        for path in self.folder.glob("[!.]*-*"):
+            user, _, number = path.name.rpartition("-")
+            if number.isdigit():
+                yield path, user, int(number)
+
+    def _written_down(self, staged: Sequence[Staged]) -> Entry | None:
+        """Return this commit's entry; the first process to create it decides what it says.
+
+        None if this commit was done before: then others have gone on to higher numbers.
+        """
         if self.path.exists():
             return _load(self.path)
+        if missing := _first_missing(self.root, staged):
+            return self._done_by_others(missing)
         self.folder.mkdir(parents=True, exist_ok=True)
         entry = Entry(_chosen(self.root, staged), [s.folder for s in staged])
         draft = self.folder / f".{self.path.name}.{os.getpid()}.{time.monotonic_ns()}"
@@ -144,7 +169,22 @@ class _Log:
             entry = _load(self.path)
         draft.unlink(missing_ok=True)
         _sync(self.folder)
+        if self._others()[1]:
+            # We slept since we looked.  What we have written down says nothing any more.
+            self.path.unlink(missing_ok=True)
+            return None
         return entry
+
+    def _done_by_others(self, missing: tuple[str, str]) -> Entry | None:
+        """Return the entry, or None, of a commit that somebody has made since we looked.
+
+        Raises UserError if nobody has: then what was staged is lost, and nothing of it shows.
+        """
+        if self._others()[1]:
+            return None
+        if self.path.exists():
+            return _load(self.path)
+        raise _lost(self.root / missing[0], self.root / missing[1])
 
     def _finish(self, path: Path, entry: Entry) -> None:
         """Move every file of an entry that is not in its place yet."""
@@ -166,11 +206,17 @@ class _Log:
     def _prune(self) -> None:
         """Remove what jobs that ended long ago have left."""
         oldest = time.time() - KEPT_S
-        for path in self.folder.iterdir():
+        for path in self.folder.glob(".*"):
             with contextlib.suppress(FileNotFoundError):
-                is_old = path.stat().st_mtime < oldest
-                if is_old and (path.name.startswith(".") or _load(path).done):
+                if path.stat().st_mtime < oldest:
                     path.unlink()
+        entries = sorted(self._entries(), key=lambda e: (e[1], e[2]))
+        for _, of_user in groupby(entries, key=lambda e: e[1]):
+            paths = [path for path, _, _ in of_user]
+            with contextlib.suppress(FileNotFoundError):
+                if paths[-1].stat().st_mtime < oldest and _load(paths[-1]).done:
+                    for path in paths:  # the highest last: without it the others would count
+                        path.unlink()
 
 
 def _chosen(root: Path, staged: Sequence[Staged]) -> list[tuple[str, str, bool]]:
@@ -195,24 +241,49 @@ def _free(root: Path, target: str, taken: set[str]) -> str:
     return free
 
 
+def _first_missing(root: Path, staged: Sequence[Staged]) -> tuple[str, str] | None:
+    """Return the first (staged, final) pair of which no file is staged any more."""
+    pairs = (pair for one in staged for pair in one.files)
+    return next((pair for pair in pairs if not (root / pair[0]).exists()), None)
+
+
+def _lost(source: Path, target: Path) -> UserError:
+    return UserError(
+        f"LocalFile cannot commit {target}: neither it nor the staged {source} exists."
+        " Somebody has moved or removed it; read back what is there before going on.",
+        code="sink.staged_missing",
+    )
+
+
 def _move(source: Path, target: Path, overwrite: bool) -> list[Path]:
-    """Put one file in its place; return the folders that changed."""
-    if not source.exists():
-        if target.exists():
-            return []
-        raise OutcomeUnknown(
-            f"LocalFile cannot commit {target}: neither it nor the staged {source} exists."
-            " Somebody has moved or removed it; read back what is there before going on.",
-            code="sink.commit_unknown",
-        )
+    """Put one file in its place, unless somebody does so now; return the folders that changed."""
     made = [p for p in (target.parent, *target.parents) if not p.exists()]
     target.parent.mkdir(parents=True, exist_ok=True)
-    if overwrite:
-        source.replace(target)
-    elif not (target.exists() and target.samefile(source)):
-        _give_name(source, target)
+    try:
+        if overwrite:
+            source.replace(target)
+        else:
+            _name_freely(source, target)
+    except FileNotFoundError:
+        if not target.exists():
+            raise _lost(source, target) from None
+        return []
     source.unlink(missing_ok=True)
     return [target.parent, *(p.parent for p in made)]
+
+
+def _name_freely(source: Path, target: Path) -> None:
+    """Give a file its name, or the next free one if somebody has taken that meanwhile."""
+    folder, taken = target.parent, set[str]()
+    name = target.name
+    while True:
+        try:
+            return _give_name(source, folder / name)
+        except FileExistsError:
+            if (folder / name).samefile(source):
+                return None
+        taken.add(name)
+        name = _free(folder, target.name, taken)
 
 
 def _give_name(source: Path, target: Path) -> None:

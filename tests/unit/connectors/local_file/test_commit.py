@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.connect.sink import Identifier
 from holdfast.connectors.local_file.commit import HIDDEN, Staged, abort, commit
-from holdfast.errors import OutcomeUnknown
+from holdfast.errors import UserError
 
 ONE = Identifier("run-1-Sink[0]", 1)
 
@@ -66,10 +66,46 @@ def test_another_process_finishes_a_commit_that_was_cut_short(tmp_path: Path, mo
 
 
 def test_a_file_that_is_nowhere_stops_the_commit_and_is_named(tmp_path: Path) -> None:
-    one = staged(tmp_path, "s1", {"a.txt": "1"})
-    (tmp_path / one.files[0][0]).unlink()
-    with pytest.raises(OutcomeUnknown, match=r"a\.txt"):
+    one = staged(tmp_path, "s1", {"a.txt": "1", "b.txt": "2"})
+    (tmp_path / one.files[1][0]).unlink()
+    # Trying again brings nothing back, so this is no OutcomeUnknown.
+    with pytest.raises(UserError, match=r"b\.txt"):
         commit(ONE, [one])
+    assert visible(tmp_path) == {}, "nothing of a commit that cannot be whole shows"
+
+
+def test_a_file_missing_in_one_folder_keeps_all_folders_as_they_are(tmp_path: Path) -> None:
+    roots = [tmp_path / "orders", tmp_path / "users"]
+    both = [staged(root, "s1", {"a.txt": root.name}) for root in roots]
+    (roots[1] / both[1].files[0][0]).unlink()
+    with pytest.raises(UserError, match="users/a"):
+        commit(ONE, both)
+    assert [visible(root) for root in roots] == [{}, {}]
+
+
+def test_two_users_that_chose_the_same_name_both_get_on(tmp_path: Path) -> None:
+    parts = [staged(tmp_path, f"s{n}", {"out.csv": str(n)}) for n in (1, 2)]
+    log = tmp_path / HIDDEN / "commits" / "two-1"
+    log.parent.mkdir()
+    entry = {"files": [[s, t, False] for s, t in parts[1].files], "folders": [parts[1].folder]}
+    log.write_text(json.dumps(entry | {"done": False, "version": 1}))
+    commit(Identifier("one", 1), [parts[0]])
+    commit(Identifier("two", 1), [parts[1]])
+    commit(Identifier("two", 2), [staged(tmp_path, "s3", {"out.csv": "3"})])
+    assert visible(tmp_path) == {"out.csv": "1", "out_1.csv": "2", "out_2.csv": "3"}
+
+
+def test_an_entry_that_a_late_repeat_left_stands_in_nobodys_way(tmp_path: Path) -> None:
+    for number in (1, 2):
+        commit(Identifier("run", number), [staged(tmp_path, f"s{number}", {f"{number}.txt": "x"})])
+    late = tmp_path / HIDDEN / "commits" / "run-1"
+    moves = [[f"{HIDDEN}/s1/part-0", "1_1.txt", False]]
+    late.write_text(
+        json.dumps({"files": moves, "folders": [f"{HIDDEN}/s1"], "done": False, "version": 1})
+    )
+    commit(Identifier("run", 3), [staged(tmp_path, "s3", {"3.txt": "x"})])
+    assert visible(tmp_path) == {"1.txt": "x", "2.txt": "x", "3.txt": "x"}
+    assert [p.name for p in late.parent.iterdir()] == ["run-3"]
 
 
 def test_a_taken_name_is_never_overwritten(tmp_path: Path) -> None:

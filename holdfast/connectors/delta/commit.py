@@ -1,0 +1,90 @@
+"""Bring staged files into a Delta table: each commit once, whoever makes it and however often.
+
+Files are first moved from the staging folder to where the table's files are, where no reader looks
+for them until the log names them.  So whatever is still in a staging folder is not committed, and
+may be removed.  Files that were moved and never named are left to the table's VACUUM.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from holdfast.connect.sink import Identifier
+from holdfast.connectors.delta.actions import File, Staged
+from holdfast.connectors.delta.log import DeltaLog, same_columns
+from holdfast.connectors.lake.place import Place, no_table
+from holdfast.errors import Unavailable, UserError
+
+TRIES = 10
+
+
+def commit(identifier: Identifier, place: Place, staged: Sequence[Staged]) -> None:
+    """Make what was staged for one table visible.  A repeated identifier changes nothing."""
+    files = [file for one in staged for file in one.files]
+    for _ in range(TRIES):
+        log = _loaded(place)
+        if log.last(identifier.user) >= identifier.number:
+            return
+        _check_columns(log, staged)
+        _bring(log, identifier, files)
+        if log.add(identifier, files):
+            for one in staged:
+                place.remove(one.folder)
+            return
+    raise Unavailable(
+        f"Delta cannot commit to {place.url}: others always were faster, {TRIES} times.",
+        code="sink.commit_conflicts",
+    )
+
+
+def check(identifier: Identifier, place: Place, staged: Sequence[Staged]) -> None:
+    """Raise UserError if the commit is not made, and files it needs are gone."""
+    files = [file for one in staged for file in one.files]
+    missing = _missing(place, files)
+    if missing and _loaded(place).last(identifier.user) < identifier.number:
+        raise _lost(place, missing)
+
+
+def _bring(log: DeltaLog, identifier: Identifier, files: Sequence[File]) -> None:
+    """Move files to where the table has them, unless somebody has."""
+    place = log.place
+    for file, here in zip(files, place.has(f.staged for f in files), strict=True):
+        if here:
+            with suppress(FileNotFoundError):  # another committer is moving it, too
+                place.move(file.staged, file.final)
+    check_final = place.has(f.final for f in files)
+    missing = [f for f, here in zip(files, check_final, strict=True) if not here]
+    if missing and _loaded(place).last(identifier.user) < identifier.number:
+        raise _lost(place, missing[0])
+
+
+def _missing(place: Place, files: Sequence[File]) -> File | None:
+    gone = [
+        f for f, here in zip(files, place.has(f.staged for f in files), strict=True) if not here
+    ]
+    moved = place.has(f.final for f in gone) if gone else []
+    return next((f for f, here in zip(gone, moved, strict=True) if not here), None)
+
+
+def _lost(place: Place, file: File) -> UserError:
+    return UserError(
+        f"Delta cannot commit to {place.url}: the staged file {file.staged} is gone. Somebody has"
+        " moved or removed it; bring it back, or start the job anew.",
+        code="sink.staged_missing",
+    )
+
+
+def _loaded(place: Place) -> DeltaLog:
+    log = DeltaLog.load(place)
+    if log is None:
+        raise no_table("Delta", place)
+    return log
+
+
+def _check_columns(log: DeltaLog, staged: Sequence[Staged]) -> None:
+    for one in staged:
+        if not same_columns(log.schema, one.columns) or log.partitions != one.partitions:
+            raise UserError(
+                f"Delta cannot commit to {log.place.url}: the table's columns or partitions were"
+                " changed after rows were staged for it. Change them back, or start the job anew.",
+                code="sink.schema_changed",
+            )

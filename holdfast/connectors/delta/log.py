@@ -1,0 +1,176 @@
+"""A Delta table's log, through the library: create, look, and add files under a number.
+
+The fence is inside the transaction.  A commit reads the table's state, looks there whether this
+user has a number as high, and adds its files and its number on top of exactly that state; the
+library refuses it if a commit of the same user came in between, and we look again.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from holdfast.connect.sink import Identifier
+from holdfast.connectors.delta.actions import File
+from holdfast.connectors.delta.schema import from_delta, refusals
+from holdfast.connectors.lake.library import load_library
+from holdfast.connectors.lake.place import Place
+from holdfast.errors import OutcomeUnknown, Unavailable, UserError
+from holdfast.model.table import Column
+
+CHECKPOINT_EVERY = 20
+"""After so many versions the state is written down whole, so that nobody reads a long log."""
+
+INTERVAL = "delta.checkpointInterval"
+TRIES = 20
+USER, NUMBER, WATERMARK = "holdfast.user", "holdfast.number", "holdfast.watermark"
+
+
+class DeltaLog:
+    """The state of one table as it was read, and changes on top of it."""
+
+    def __init__(self, place: Place, table: Any) -> None:
+        self.place = place
+        self._table = table
+
+    @classmethod
+    def load(cls, place: Place) -> "DeltaLog | None":
+        """Read the latest state; None if there is no table."""
+        library = _library()
+        try:
+            table = library.DeltaTable(place.plain_url, storage_options=place.storage_options)
+        except library.exceptions.TableNotFoundError:
+            return None
+        except (library.exceptions.DeltaError, OSError) as error:
+            raise Unavailable(
+                f"Delta cannot read the table {place.url}: {error}.", code="sink.table_unreadable"
+            ) from error
+        return cls(place, table)
+
+    @classmethod
+    def create(
+        cls, place: Place, schema: str, partitions: Sequence[str], properties: Mapping[str, str],
+        *, anew: bool = False,
+    ) -> "DeltaLog":  # fmt: skip
+        """Create the table unless somebody has; `anew` replaces one that is there."""
+        library = _library()
+        try:
+            library.DeltaTable.create(
+                place.plain_url,
+                library.Schema.from_json(schema),
+                mode="overwrite" if anew else "ignore",
+                partition_by=list(partitions),
+                configuration={INTERVAL: str(CHECKPOINT_EVERY), **properties},
+                storage_options=place.storage_options,
+            )
+        except (library.exceptions.DeltaError, OSError) as error:
+            found = None if anew else cls.load(place)
+            if found is None:
+                raise UserError(
+                    f"Delta cannot create the table {place.url}: {error}."
+                    " Check who may write there, and the table's properties.",
+                    code="sink.create_failed",
+                ) from error
+            return found
+        found = cls.load(place)
+        assert found is not None, "a table that was just created is there"
+        return found
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns of the table."""
+        return from_delta(self.schema)
+
+    @property
+    def schema(self) -> str:
+        """The columns as Delta's JSON."""
+        return str(self._table.schema().to_json())
+
+    @property
+    def partitions(self) -> list[str]:
+        """The columns the table is partitioned by."""
+        return list(self._table.metadata().partition_columns)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the table has no files."""
+        return not self._table.file_uris()
+
+    def refusals(self) -> list[str]:
+        """Return what this table asks of its writers that we cannot do."""
+        return refusals(self.schema, self._table.metadata().configuration)
+
+    def clear(self) -> None:
+        """Remove all rows; former versions of the table keep them."""
+        if not self.is_empty:
+            self._table.delete()
+
+    def last(self, user: str) -> int:
+        """Return the highest number that this user has committed; -1 for none."""
+        found = self._table.transaction_version(user)
+        return -1 if found is None else int(found)
+
+    def add(self, identifier: Identifier, files: Sequence[File]) -> bool:
+        """Add files and the number on top of this state; False if the state has moved on."""
+        library = _library()
+        at = self._table.version()
+        facts = {USER: identifier.user, NUMBER: str(identifier.number)}
+        if identifier.watermark is not None:
+            facts[WATERMARK] = str(identifier.watermark)
+        now_ms = int(time.time() * 1000)
+        mark = library.Transaction(identifier.user, identifier.number, now_ms)
+        try:
+            self._table.create_write_transaction(
+                [_action(f, now_ms) for f in files],
+                mode="append",
+                schema=self._table.schema(),
+                partition_by=self.partitions,
+                commit_properties=library.CommitProperties(
+                    custom_metadata=facts, app_transactions=[mark], max_commit_retries=TRIES
+                ),
+            )
+        except library.exceptions.CommitFailedError:
+            return False
+        except (library.exceptions.DeltaError, OSError) as error:
+            raise OutcomeUnknown(
+                f"Delta cannot tell whether commit {identifier.number} to {self.place.url} was"
+                f" made: {error}. It looks again.",
+                code="sink.commit_unknown",
+            ) from error
+        self._write_down(at)
+        return True
+
+    def _write_down(self, before: int) -> None:
+        """Write the state down whole now and then, where the table's own settings do not."""
+        if INTERVAL in self._table.metadata().configuration:
+            return
+        self._table.update_incremental()
+        if self._table.version() // CHECKPOINT_EVERY != before // CHECKPOINT_EVERY:
+            self._table.create_checkpoint()
+
+
+def check_library() -> None:
+    """Raise UserError if the library is not installed."""
+    _library()
+
+
+def _library() -> Any:
+    return load_library("deltalake", "Delta", "delta")
+
+
+def _action(file: File, now_ms: int) -> Any:
+    made = load_library("deltalake.transaction", "Delta", "delta")
+    return made.AddAction(
+        path=file.final,
+        size=file.bytes,
+        partition_values=file.partition,
+        modification_time=now_ms,
+        data_change=True,
+        stats=file.stats,
+    )
+
+
+def same_columns(schema: str, stored: str) -> bool:
+    """Say whether columns that were staged are still the table's, as far as they go."""
+    there = {f["name"]: f["type"] for f in json.loads(schema)["fields"]}
+    return all(there.get(n) == t for n, t in json.loads(stored).items())

@@ -1,0 +1,201 @@
+"""The Delta sink."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from holdfast.connect.sink import Committable, Identifier, Leftovers, Sink, Staging
+from holdfast.connect.tables import Rows, Tables
+from holdfast.connectors.delta.actions import VERSION, Staged, file_of
+from holdfast.connectors.delta.commit import check, commit
+from holdfast.connectors.delta.log import DeltaLog, check_library
+from holdfast.connectors.delta.options import DeltaSinkOptions
+from holdfast.connectors.delta.schema import to_delta
+from holdfast.connectors.lake.columns import fit, fitted
+from holdfast.connectors.lake.footers import Part, staged_parts
+from holdfast.connectors.lake.place import Place, jar_problem, no_table
+from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
+from holdfast.connectors.lake.stage import stage, staging_folder, sweep
+from holdfast.errors import UserError
+from holdfast.model.table import Column, Table
+
+
+class DeltaSink(Sink[DeltaSinkOptions]):
+    """Tables of Delta Lake.  Rows are added; a changelog is refused."""
+
+    name = "Delta"
+
+    @classmethod
+    def lacks(cls, options: DeltaSinkOptions, spark: Mapping[str, str]) -> Iterator[str]:
+        """Yield what Spark would need to write there."""
+        problem = jar_problem(options.url, spark)
+        if problem:
+            yield problem
+
+    def prepare(self, tables: Sequence[Table]) -> None:
+        """Apply the save modes to each table; raise where rows will not fit it."""
+        check_library()
+        for table in tables:
+            self._prepare(table, self.options_for(table))
+
+    def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
+        """Let Spark write each table into a hidden folder of it."""
+        made: list[Committable] = []
+        try:
+            for number, rows in enumerate(tables):
+                made += self._write(rows, staging_folder(staging, number))
+        except BaseException:
+            self.abort(made)  # nobody will hear of them
+            raise
+        return made
+
+    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+        """Add staged files to the logs of their tables."""
+        staged = [_staged(c) for c in committables]
+        tables = {url: [s for s in staged if s.url == url] for url in (s.url for s in staged)}
+        for url, part in tables.items():
+            check(identifier, self._place(url), part)  # all tables, before the first one shows any
+        for url, part in tables.items():
+            commit(identifier, self._place(url), part)
+
+    def abort(self, committables: Sequence[Committable]) -> None:
+        """Remove staged files."""
+        for one in map(_staged, committables):
+            self._place(one.url).remove(one.folder)
+
+    def sweep(self, leftovers: Leftovers) -> None:
+        """Remove what is staged for a job, or for former attempts of a task of it."""
+        sweep(self.options.place, leftovers)
+
+    def _place(self, url: str) -> Place:
+        return Place(url, self.options.s3)
+
+    def _prepare(self, table: Table, options: DeltaSinkOptions) -> None:
+        place, mode = options.place, options.schema_save_mode
+        _refuse_changelog(table)
+        log = DeltaLog.load(place)
+        if log is None and mode is SchemaSaveMode.ERROR_WHEN_SCHEMA_NOT_EXIST:
+            raise no_table(self.name, place)
+        if not table.columns:
+            return  # only the rows will tell
+        if log is None and not mode.creates:
+            return
+        if log is None or mode is SchemaSaveMode.RECREATE_SCHEMA:
+            log = self._create(table, options, anew=log is not None)
+        if options.data_save_mode is DataSaveMode.ERROR_WHEN_DATA_EXISTS and not log.is_empty:
+            raise UserError(
+                f"Delta will not write to {place.url}: there are rows in it, and data_save_mode is"
+                " ERROR_WHEN_DATA_EXISTS. Empty it, or choose APPEND_DATA or DROP_DATA.",
+                code="sink.data_exists",
+            )
+        if options.data_save_mode is DataSaveMode.DROP_DATA:
+            log.clear()
+        self._check(log, options)
+        fit(log.columns, table.columns, f"Delta cannot write to {place.url}", log.partitions)
+
+    def _create(self, table: Table, options: DeltaSinkOptions, *, anew: bool = False) -> DeltaLog:
+        about = f"Delta cannot create {options.url}"
+        keys = _matched(options.partition_keys, table, about)
+        schema = to_delta(table.columns, about)
+        return DeltaLog.create(options.place, schema, keys, options.table_properties, anew=anew)
+
+    def _check(self, log: DeltaLog, options: DeltaSinkOptions) -> None:
+        wrong = log.refusals()
+        if wrong:
+            raise UserError(
+                f"Delta cannot write to {options.url}: the table asks for {', '.join(wrong)}, which"
+                " this sink does not do.",
+                code="sink.table_refused",
+            )
+        keys, there = [k.lower() for k in options.partition_keys], log.partitions
+        if keys and keys != [k.lower() for k in there]:
+            raise UserError(
+                f"Delta cannot write to {options.url}: partition_keys is"
+                f" {', '.join(options.partition_keys)}, but the table is partitioned by"
+                f" {', '.join(there) or 'nothing'}. Correct partition_keys, or leave it out.",
+                code="sink.partitions_differ",
+            )
+
+    def _write(self, rows: Rows, folder: str) -> Iterator[Committable]:
+        options = self.options_for(rows.table)
+        place = options.place
+        _refuse_changelog(rows.table)
+        log = DeltaLog.load(place)
+        if log is None:
+            if not options.schema_save_mode.creates:
+                raise no_table(self.name, place)
+            log = self._create(rows.table, options)
+        self._check(log, options)
+        about = f"Delta cannot write to {place.url}"
+        ready = fitted(rows, log.columns, about, log.partitions)
+        try:
+            stage(
+                ready.frame, place.below(folder), partitions=log.partitions,
+                rows_max=options.rows_per_file,
+            )  # fmt: skip
+            parts = staged_parts(place.below(folder), log.partitions)
+            _refuse_nulls(log.columns, parts, about)
+        except BaseException:
+            place.remove(folder)
+            raise
+        if not parts:
+            place.remove(folder)
+            return
+        staged = Staged(
+            url=place.plain_url,  # absolute: a commit may be made in another working folder
+            folder=folder,
+            columns=_columns(log, ready.table.names),
+            partitions=log.partitions,
+            files=[file_of(part, folder, log.partitions) for part in parts],
+        )
+        counted, size = sum(p.rows for p in parts), sum(p.bytes for p in parts)
+        yield Committable(VERSION, str(rows.table.path), counted, size, staged.to_plain())
+
+
+def _columns(log: DeltaLog, names: Sequence[str]) -> str:
+    """Return the types of the columns that files were written with."""
+    fields = json.loads(log.schema)["fields"]
+    return json.dumps({f["name"]: f["type"] for f in fields if f["name"] in names})
+
+
+def _matched(keys: Sequence[str], table: Table, about: str) -> list[str]:
+    """Return partition columns as the table spells them."""
+    known = {n.lower(): n for n in table.names}
+    missing = [k for k in keys if k.lower() not in known]
+    if missing or (keys and len(keys) == len(table.names)):
+        said = f"there is no column {missing[0]}" if missing else "no column would be left"
+        raise UserError(
+            f"{about}: {said} (partition_keys). Columns: {', '.join(table.names)}.",
+            code="sink.partition_keys",
+        )
+    return [known[k.lower()] for k in keys]
+
+
+def _refuse_changelog(table: Table) -> None:
+    if table.changelog:
+        raise UserError(
+            f"Delta adds rows only, and {table.path} has updates and deletes. Keep what you need"
+            " with the transform FilterRowKind, or RowKindExtractor.",
+            code="sink.changelog",
+        )
+
+
+def _refuse_nulls(columns: Sequence[Column], parts: Sequence[Part], about: str) -> None:
+    for column in columns:
+        for part in parts if not column.nullable else ():
+            stats = part.columns.get(column.name)
+            if stats is not None and stats.nulls:
+                raise UserError(
+                    f"{about}: column {column.name} may not be null in the table, and"
+                    f" {stats.nulls} rows have no value in it.",
+                    code="sink.null",
+                )
+
+
+def _staged(committable: Committable) -> Staged:
+    if committable.version != VERSION:
+        raise UserError(
+            f"Delta cannot commit what version {committable.version} of it has staged;"
+            f" this is version {VERSION}.",
+            code="sink.committable_version",
+        )
+    return Staged.from_plain(committable.content)

@@ -1,0 +1,83 @@
+"""Fit the rows of a stream to the columns of a table that is there, or say how they differ."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.connect.tables import Rows
+from holdfast.errors import UserError
+from holdfast.model.table import Column
+from holdfast.model.types import Type, quote
+
+WIDER = {
+    "tinyint": ("smallint", "int", "bigint", "float", "double"),
+    "smallint": ("int", "bigint", "float", "double"),
+    "int": ("bigint", "double"),
+    "bigint": (),
+    "float": ("double",),
+}
+"""Which types hold every value of another."""
+
+DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """One column to write: a Spark SQL expression, and the name the table has for it."""
+
+    sql: str
+    name: str
+
+
+def fit(
+    there: Sequence[Column], arriving: Sequence[Column], about: str, partitions: Sequence[str] = ()
+) -> list[Fit]:
+    """Return how each arriving column is written, in the order of the table.
+
+    Names may differ in case, and a type may be widened.  Columns that do not arrive are left out,
+    if the table lets them be null and they are no partitions.  Raises UserError that lists every
+    difference.
+    """
+    known = {c.name.lower(): c for c in arriving} | {c.name: c for c in arriving}
+    fits: list[Fit] = []
+    wrong: list[str] = []
+    for column in there:
+        found = known.get(column.name) or known.get(column.name.lower())
+        if found is None:
+            if not column.nullable or column.name in partitions:
+                wrong.append(f"{column.name} ({column.type}) does not arrive")
+        elif not _holds(column.type, found.type):
+            wrong.append(f"{column.name} is {column.type} in the table and arrives as {found.type}")
+        else:
+            value = quote(found.name)
+            same = column.type.ddl == found.type.ddl
+            cast = value if same else f"CAST({value} AS {column.type.ddl})"
+            fits.append(Fit(f"{cast} AS {quote(column.name)}", column.name))
+    taken = {c.name.lower() for c in there}
+    wrong += [
+        f"{c.name} ({c.type}) is not in the table" for c in arriving if c.name.lower() not in taken
+    ]
+    if wrong:
+        raise UserError(
+            f"{about}: the rows do not fit the table. {'; '.join(wrong)}."
+            " Change the rows with a transform, or the table.",
+            code="sink.schema_differs",
+        )
+    return fits
+
+
+def fitted(rows: Rows, there: Sequence[Column], about: str, partitions: Sequence[str] = ()) -> Rows:
+    """Return rows with exactly the columns that are written."""
+    fits = fit(there, rows.table.columns, about, partitions)
+    return rows.with_frame(rows.visible.selectExpr(*(f.sql for f in fits)))
+
+
+def _holds(table: Type, rows: Type) -> bool:
+    # Several kinds of ours, such as vectors, are one type to Spark and to tables.
+    if table.ddl == rows.ddl or table.kind in WIDER.get(rows.kind, ()):
+        return True
+    if table.kind == "decimal" and rows.kind in DIGITS:
+        return table.precision - table.scale >= DIGITS[rows.kind]
+    if table.kind == rows.kind == "decimal":
+        whole = table.precision - table.scale >= rows.precision - rows.scale
+        return whole and table.scale >= rows.scale
+    return False

@@ -1,0 +1,72 @@
+"""Let Spark write rows as Parquet files into a folder that nobody looks at."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.connect.sink import Leftovers, Staging
+from holdfast.connectors.lake.place import Place
+from holdfast.connectors.local_file.sweep import folders_like, safe, safe_leftovers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+HIDDEN = "_holdfast"
+"""The folder in a table that staged files are in: cleaners of lake tables leave `_...` alone."""
+
+FIELD_ID = "parquet.field.id"
+
+_TRY = re.compile(r"(.+)-t\d+")
+
+
+def staging_folder(staging: Staging, number: int) -> str:
+    """Return the folder, below a table, of the `number`-th table of one try."""
+    return f"{HIDDEN}/{safe(staging.name)}-t{number}"
+
+
+def stage(
+    frame: "DataFrame",
+    folder: Place,
+    *,
+    partitions: Sequence[str] = (),
+    field_ids: Mapping[str, int] | None = None,
+    rows_max: int = 0,
+    codec: str = "snappy",
+) -> None:
+    """Write all rows into a new folder, in folders `name=value` for each partition.
+
+    `field_ids`: the number of each column in the table, for formats that find columns by it.
+    """
+    if field_ids is not None:
+        numbers = field_ids
+        frame = frame.select(
+            *(frame[_quoted(n)].alias(n, metadata={FIELD_ID: numbers[n]}) for n in frame.columns)
+        )
+    # Settings of an object store travel with the write, not with the session others use, too.
+    writer = frame.write.format("parquet").options(**folder.s3).option("compression", codec)
+    if rows_max:
+        writer = writer.option("maxRecordsPerFile", rows_max)
+    if partitions:
+        writer = writer.partitionBy(*partitions)
+    writer.mode("errorifexists").save(folder.spark_url)
+
+
+def sweep(place: Place, leftovers: Leftovers) -> None:
+    """Remove what was staged for leftovers in every table that a path with placeholders names."""
+    ours = safe_leftovers(leftovers)
+    for table in _tables_like(place):
+        staged = table.listed(HIDDEN)
+        for entry in staged:
+            found = _TRY.fullmatch(entry.base_name)
+            if found and ours.include(found[1]):
+                table.remove(f"{HIDDEN}/{entry.base_name}")
+
+
+def _tables_like(place: Place) -> list[Place]:
+    if place.is_local:
+        return [Place(str(folder), place.s3) for folder in folders_like(place.path)]
+    return [place] if "${" not in place.url else []
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
