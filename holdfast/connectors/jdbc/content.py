@@ -1,0 +1,61 @@
+"""What a commit needs to know of staged rows: plain data, kept in checkpoints."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+from holdfast.connect.sink import Committable
+from holdfast.connectors.jdbc.database import Name
+from holdfast.errors import UserError
+from holdfast.model.tree import Plain
+
+VERSION = 1
+
+ORDER = "holdfast_order"
+"""Column of a staging table: which of two changes of a key is the later one."""
+
+PUT = "holdfast_put"
+"""Column of a staging table: 1 where a row is there after its change, 0 where it is gone."""
+
+CHUNK = "holdfast_chunk"
+"""Column of a staging table: which Spark task has loaded the row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Staged rows of one slice, and where they go."""
+
+    staged: str
+    """The staging table; its columns are c0, c1 and so on."""
+
+    chunks: tuple[int, ...]
+    table: Name
+    columns: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+    deletes: bool = False
+    query: str = ""
+    """The INSERT that a user wrote, instead of columns and keys."""
+
+    width: int = 0
+    """How many columns were staged."""
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """What rows must have in common to be written by one statement."""
+        return (self.table, self.columns, self.keys, self.deletes, self.query, self.width)
+
+    def to_plain(self) -> Plain:
+        """Return this as a checkpoint keeps it."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+
+
+def content_of(committable: Committable) -> Content:
+    """Read what `to_plain` has made.  Raises UserError for another version's."""
+    if committable.version != VERSION:
+        raise UserError(
+            f"Jdbc cannot commit what version {committable.version} of it has staged; this is"
+            f" version {VERSION}.",
+            code="sink.committable_version",
+        )
+    kept = cast(dict[str, Any], committable.content)
+    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in kept.items()}
+    return Content(**fields)

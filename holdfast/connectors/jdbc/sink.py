@@ -1,0 +1,147 @@
+"""The Jdbc sink."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from holdfast.connect.sink import Committable, Identifier, Leftovers, Sink, Staging
+from holdfast.connect.tables import Rows, Tables
+from holdfast.connectors.jdbc.commit import commit, drop, sweep
+from holdfast.connectors.jdbc.content import VERSION, Content, content_of
+from holdfast.connectors.jdbc.database import Database, Staged
+from holdfast.connectors.jdbc.mysql import MySql
+from holdfast.connectors.jdbc.options import JdbcSinkOptions
+from holdfast.connectors.jdbc.postgres import Postgres
+from holdfast.connectors.jdbc.prepare import check, find_target, prepare_table
+from holdfast.connectors.jdbc.stage import Chunk, load, stage_columns, stage_name
+from holdfast.connectors.jdbc.target import Target, target_of
+from holdfast.errors import HoldfastError
+from holdfast.model.table import Table
+
+log = logging.getLogger("holdfast")
+
+KINDS: dict[str, type[Database]] = {"postgresql": Postgres, "mysql": MySql, "mariadb": MySql}
+
+
+class JdbcSink(Sink[JdbcSinkOptions]):
+    """Tables of PostgreSQL, MySQL or MariaDB.  Every row arrives once."""
+
+    name = "Jdbc"
+    notes = """
+No Java driver is needed: `pip install 'holdfast[postgres]'` or `'holdfast[mysql]'` brings the
+native ones.
+
+**Exactly once, always.** Spark loads rows into a staging table (`holdfast_stage_...`) that no
+reader looks at. When a checkpoint is durable, the leader moves them into the target in one
+transaction, which also writes the number of the checkpoint to the table `holdfast_commit`. A
+commit that is repeated finds its number there and does nothing. This costs a second write inside
+the database, and is done with `is_exactly_once = false` too: without it a job that goes on after
+a failure would write rows twice. Both tables are in the database of `url`; for PostgreSQL, in the
+first schema of the search path (`?currentSchema=`). The user needs the right to create tables
+there. Keep `holdfast_commit`; a row of it may go once its job is over for good.
+
+**Keys.** With `primary_keys` (or a key of the stream) rows are inserted or updated, and a
+changelog's deletes are applied; the target needs a primary key or unique index on just these
+columns. Of several changes of one key in a checkpoint the last one counts: by the changelog's own
+sequence where the source has one, else by the order of Spark's partitions and of the rows in
+each. Slices follow each other. An update that changes a key deletes the old one.
+
+**Values.** Instants (`timestamp_tz`) are written in UTC. Lists become arrays of PostgreSQL where
+the column is one; maps, rows and other lists become JSON. Values that do not fit fail the job
+when they are staged, never at the commit.
+
+**query.** One `INSERT ... VALUES` with `?` or `:name` is turned into an INSERT that reads the
+staging table, with its expressions and its ON CONFLICT or ON DUPLICATE KEY part. Other statements
+are refused: they could not be made to happen once. `generate_sink_sql = true` overrides it. Save
+modes need `table`.
+"""
+
+    def prepare(self, tables: Sequence[Table]) -> None:
+        """Apply the save modes and check that the stream fits; raise if it cannot be written."""
+        database = self.database
+        with database.session("prepare") as session:
+            database.create_ledger(session)
+            for table in tables:
+                options = self.options_for(table)
+                target = target_of(options, table, table.names)
+                prepare_table(database, session, options, target, table)
+
+    def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
+        """Load each table into a staging table of its own."""
+        committables: list[Committable] = []
+        try:
+            for number, rows in enumerate(tables):
+                committables += self._write(
+                    rows, Staged(stage_name(staging.name, number), staging.name)
+                )
+        except BaseException:
+            self._drop_quietly([content_of(c) for c in committables])  # nobody will hear of them
+            raise
+        return committables
+
+    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+        """Move staged rows into their tables, all or none."""
+        staged = [(content_of(c), c.rows) for c in committables]
+        commit(self.database, identifier, staged, self.options.max_commit_attempts)
+
+    def abort(self, committables: Sequence[Committable]) -> None:
+        """Remove staging tables."""
+        drop(self.database, [content_of(c) for c in committables])
+
+    def sweep(self, leftovers: Leftovers) -> None:
+        """Remove staging tables of a job, or of former attempts of a task of it."""
+        sweep(self.database, leftovers)
+
+    @property
+    def database(self) -> Database:
+        """The server, which each session connects to anew."""
+        address = self.options.address
+        return KINDS[address.kind](address, self.options.transaction_timeout_sec)
+
+    def _write(self, rows: Rows, staged: Staged) -> list[Committable]:
+        options, database, table = self.options_for(rows.table), self.database, rows.table
+        target = target_of(options, table, table.names)
+        with database.session("prepare") as session:
+            found = find_target(database, session, options, target, table)
+            check(database, session, options, target, table)
+            columns = stage_columns(database, target, table, found)
+            database.create_stage(session, staged, columns)
+        content = _content(staged, target, table, options, tuple(c.name for c in found))
+        try:
+            chunks = load(database, staged, target, rows, columns, options.batch_size)
+        except BaseException:
+            self._drop_quietly([content])
+            raise
+        if not chunks:
+            drop(database, [content])
+            return []
+        return [_committable(content, table, chunks)]
+
+    def _drop_quietly(self, contents: Sequence[Content]) -> None:
+        """Remove staging tables after something else failed, which is what people must hear of."""
+        try:
+            drop(self.database, contents)
+        except HoldfastError as error:
+            log.warning("Staging tables stay until they are swept up: %s", error)
+
+
+def _content(
+    staged: Staged, target: Target, table: Table, options: JdbcSinkOptions, found: tuple[str, ...]
+) -> Content:
+    return Content(
+        staged.table,
+        (),
+        target.table,
+        target.columns or found,
+        target.keys,
+        table.changelog and bool(target.keys),
+        (options.query or "") if target.insert else "",
+        len(target.sources),
+    )
+
+
+def _committable(content: Content, table: Table, chunks: list[Chunk]) -> Committable:
+    ordered = sorted(chunks, key=lambda c: c.number)
+    whole = replace(content, chunks=tuple(c.number for c in ordered))
+    rows, size = sum(c.rows for c in chunks), sum(c.bytes for c in chunks)
+    return Committable(VERSION, str(table.path), rows, size, whole.to_plain())

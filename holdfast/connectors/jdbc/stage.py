@@ -1,0 +1,189 @@
+"""Load rows into a staging table: each Spark task in one transaction, under its own chunk number.
+
+A task that Spark runs twice leaves two chunks; only those that Spark reports are committed.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from holdfast.connect.tables import Rows
+from holdfast.connectors.jdbc.columns import sent, staged_name
+from holdfast.connectors.jdbc.content import CHUNK, ORDER, PUT
+from holdfast.connectors.jdbc.database import STAGE, Database, Found, Staged
+from holdfast.connectors.jdbc.target import Target
+from holdfast.errors import HoldfastError, Unavailable, UserError
+from holdfast.model.table import KIND, SEQUENCE, Table
+from holdfast.model.types import quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+RESULT = "chunk bigint, rows bigint, bytes bigint"
+PARTITION_ROWS = 1 << 40
+"""More rows than one Spark partition has."""
+
+_OURS = re.compile(r"^holdfast\.errors\.(UserError|Unavailable): (.*)$", re.MULTILINE)
+_RAISED: dict[str, type[HoldfastError]] = {"UserError": UserError, "Unavailable": Unavailable}
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What one task has loaded."""
+
+    number: int
+    rows: int
+    bytes: int
+
+
+def stage_name(owner: str, number: int) -> str:
+    """Return the name of a staging table; the whole name of its owner does not fit into one."""
+    return STAGE + hashlib.sha256(f"{owner}-t{number}".encode()).hexdigest()[:40]
+
+
+def stage_columns(
+    database: Database, target: Target, table: Table, found: Sequence[Found]
+) -> list[str]:
+    """Return the columns of a staging table.
+
+    They have the target's own types, so that a value that does not fit fails the task that brings
+    it and not the commit.
+    """
+    by_name = {c.name: c for c in found}
+    lines = []
+    for number, source in enumerate(target.sources):
+        match = by_name.get(_goes_to(target, number, found))
+        column = table.column(source)
+        assert column is not None
+        kind = match.type if match else database.type_of(column, False).removesuffix(" NULL")
+        # A delete may bring nothing but its key.
+        free = table.changelog and not (match and match.name in target.keys)
+        required = match is not None and not match.nullable and not match.filled and not free
+        lines.append(f"c{number} {kind} {'NOT NULL' if required else 'NULL'}")
+    if target.ordered:
+        lines += [f"{ORDER} bigint NOT NULL", f"{PUT} smallint NOT NULL"]
+    return [*lines, f"{CHUNK} bigint NOT NULL"]
+
+
+def load(
+    database: Database, staged: Staged, target: Target, rows: Rows, columns: Sequence[str],
+    batch_rows: int,
+) -> list[Chunk]:  # fmt: skip
+    """Let Spark load rows; return the chunks that count.  Raises what the tasks have raised."""
+    from pyspark.errors import PySparkException
+
+    frame = _frame(rows, target, columns, database.json_type == "jsonb")
+    names = [f"c{n}" for n in range(len(target.sources))]
+    made_here = SEQUENCE not in rows.hidden
+    if target.ordered:
+        names += [PUT, ORDER]
+    writer = _Writer(
+        database, staged.table, (*names, CHUNK), target.ordered and made_here, batch_rows
+    )
+    try:
+        result = frame.mapInArrow(writer, RESULT).toArrow()
+    except PySparkException as error:
+        found = _OURS.findall(str(error))
+        if not found:
+            raise
+        kind, message = found[-1]
+        raise _RAISED[kind](message, code="sink.stage") from error
+    listed = zip(*(cast(list[int], c.to_pylist()) for c in result.columns), strict=True)
+    return [Chunk(*one) for one in listed]
+
+
+def _goes_to(target: Target, number: int, found: Sequence[Found]) -> str:
+    """Return the column that a value goes to as it is; nothing if it goes into an expression."""
+    if target.insert is None:
+        return target.columns[number]
+    position = target.insert.places[number]
+    columns = target.columns or tuple(c.name for c in found)
+    return columns[position] if position is not None and position < len(columns) else ""
+
+
+def _frame(rows: Rows, target: Target, columns: Sequence[str], postgres: bool) -> "DataFrame":
+    """Return the rows as tasks load them: values, then what orders them."""
+    from pyspark.sql import functions as F
+
+    wanted = []
+    for number, source in enumerate(target.sources):
+        column = rows.table.column(source)
+        assert column is not None
+        target_type = columns[number].removesuffix(" NOT NULL").removesuffix(" NULL")
+        made = sent(source, column.type, target_type, postgres)
+        wanted.append(made.alias(staged_name(number, column.type, postgres)))
+    if target.ordered:
+        put = F.lit(1)
+        if rows.table.changelog:
+            put = F.col(quote(KIND)).isin("INSERT", "UPDATE_AFTER").cast("int")
+        wanted.append(put.cast("smallint").alias(PUT))
+        if SEQUENCE in rows.hidden:
+            wanted.append(F.col(quote(SEQUENCE)).cast("bigint").alias(ORDER))
+    return rows.frame.select(*wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Loads the rows of one task.  Plain data, sent to Spark's workers."""
+
+    database: Database
+    table: str
+    columns: tuple[str, ...]
+    ordered_here: bool
+    """Whether the order of rows is the one they come in, for want of a better."""
+
+    batch_rows: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        assert task is not None
+        chunk, first = task.taskAttemptId(), task.partitionId() * PARTITION_ROWS
+        full = (b for b in batches if b.num_rows)
+        head = next(full, None)
+        loaded = [] if head is None else [self._load(head, full, chunk, first)]
+        values = [pa.array([one[i] for one in loaded], pa.int64()) for i in range(3)]
+        yield pa.RecordBatch.from_arrays(values, names=["chunk", "rows", "bytes"])
+
+    def _load(
+        self, head: pa.RecordBatch, rest: Iterator[pa.RecordBatch], chunk: int, first: int
+    ) -> tuple[int, int, int]:
+        rows = size = 0
+        with self.database.session("stage") as session:
+            session.run("BEGIN")
+            loader = self.database.loader(session, self.table, self.columns, self.batch_rows)
+            for batch in _chain(head, rest):
+                size += loader.load(self._whole(batch, chunk, first + rows))
+                rows += batch.num_rows
+            loader.finish()
+            session.run("COMMIT")
+        return chunk, rows, size
+
+    def _whole(self, batch: pa.RecordBatch, chunk: int, first: int) -> pa.RecordBatch:
+        """Add what only the task knows, and turn instants to UTC."""
+        arrays: list[Any] = [_in_utc(column) for column in batch.columns]
+        names = list(batch.schema.names)
+        count = batch.num_rows
+        if self.ordered_here:
+            names.append(ORDER)
+            arrays.append(pa.array(np.arange(first, first + count), pa.int64()))
+        names.append(CHUNK)
+        arrays.append(pa.repeat(pa.scalar(chunk, pa.int64()), count))
+        return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _chain(head: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield head
+    yield from rest
+
+
+def _in_utc(values: Any) -> Any:
+    if pa.types.is_timestamp(values.type) and values.type.tz:
+        return values.cast(pa.timestamp("us", "UTC"))
+    return values

@@ -1,0 +1,131 @@
+"""Rows of every type and spelling arrive as they were; the drivers read them back."""
+
+import json
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from holdfast.connect.sink import Identifier, Staging
+from holdfast.connect.tables import Rows, Tables
+from holdfast.errors import UserError
+from holdfast.model.table import Column, Table, TablePath
+from holdfast.model.types import Type
+from tests.unit.connectors.jdbc.conftest import Server
+
+pytestmark = pytest.mark.spark
+
+NASTY = [
+    "", "it's", 'say "x"', "back\\slash", "\\N", "NULL", "line\nbreak\r\n", "tab\t", "%s %(a)s",
+    "\\.", ",;,", "Grüße 漢字 🦆", "'; DROP TABLE t; --", "x" * 5000, None,
+]  # fmt: skip
+
+ALL = """
+SELECT true b, cast(-7 as tinyint) ti, cast(300 as smallint) si, 70000 i, 5000000000 bi,
+  cast(0.1 as float) f, cast(1e300 as double) d, cast(12.50 as decimal(10,2)) n,
+  cast('99999999999999999999999999.123456' as decimal(38,6)) big, 'text' s, X'00ff27' y,
+  date'2024-02-29' dt, timestamp_ntz'2024-02-29 01:02:03.456789' ts,
+  timestamp'2024-02-29 01:02:03.456789+02:00' tz, cast('01:02:03.5' as time(6)) t,
+  array(1, null, 3) ia, array('a"b', 'c\\\\d', '') sa, map('k', 1) m,
+  named_struct('x', 1, 'y', array('z')) r
+UNION ALL SELECT null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+  null, null, null, null, null
+"""
+
+
+def put(server: Server, rows: Rows, number: int = 1, **options: Any) -> None:
+    sink = server.sink(**options)
+    sink.prepare([rows.table])
+    sink.commit(
+        Identifier("u", number), sink.write(Tables([rows]), Staging("1", "t", 1, number, "i"))
+    )
+
+
+def rows_of(spark: SparkSession, query: str, path: str = "shop.t") -> Rows:
+    return Rows.of(path, spark.sql(query))
+
+
+def test_every_type_arrives(server: Server, spark: SparkSession) -> None:
+    put(server, rows_of(spark, ALL), table="everything")
+    found = server.run("SELECT * FROM everything ORDER BY i")
+    full, empty = sorted(found, key=lambda row: row[3] is None)
+    assert set(empty) == {None}
+    b, ti, si, i, bi, f, d, n, big, s, y, dt, ts, tz, t, ia, sa, m, r = full
+    assert (bool(b), ti, si, i, bi) == (True, -7, 300, 70000, 5000000000)
+    assert (round(f, 6), d) == (0.1, 1e300)
+    assert (n, big) == (Decimal("12.50"), Decimal("99999999999999999999999999.123456"))
+    assert (s, bytes(y), dt) == ("text", b"\x00\xff'", date(2024, 2, 29))
+    assert ts == datetime(2024, 2, 29, 1, 2, 3, 456789)
+    instant = datetime(2024, 2, 28, 23, 2, 3, 456789, UTC)
+    if server.kind == "postgresql":
+        assert tz == instant
+        assert (t, ia, sa) == (time(1, 2, 3, 500000), [1, None, 3], ['a"b', "c\\d", ""])
+        assert (m, r) == ({"k": 1}, {"x": 1, "y": ["z"]})
+    else:
+        ((utc,),) = server.run("SELECT unix_timestamp(tz) FROM everything WHERE tz IS NOT NULL")
+        assert float(utc) == instant.timestamp()
+        assert t.total_seconds() == 3723.5
+        assert [json.loads(x) for x in (ia, sa, m, r)] == [
+            [1, None, 3], ['a"b', "c\\d", ""], {"k": 1}, {"x": 1, "y": ["z"]},
+        ]  # fmt: skip
+
+
+def test_any_text_arrives(server: Server, spark: SparkSession) -> None:
+    frame = spark.createDataFrame(list(enumerate(NASTY)), "id int, s string")
+    put(server, Rows.of("shop.t", frame), table="texts")
+    assert server.run("SELECT s FROM texts ORDER BY id") == [(s,) for s in NASTY]
+
+
+@pytest.mark.parametrize("name", ['we"ird', "we`ird", "per%cent %s", "se;lect '", "Ünï"])
+def test_any_name_will_do(server: Server, spark: SparkSession, name: str) -> None:
+    frame = spark.createDataFrame([(1, "a"), (2, "b")], "k int, v string").toDF(name, f"{name}2")
+    rows = Rows.of("shop.t", frame)
+    put(server, rows, table=name, primary_keys=[name])
+    mark = '"' if server.kind == "postgresql" else "`"
+    quoted = mark + name.replace(mark, mark * 2) + mark
+    assert sorted(server.run(f"SELECT * FROM {quoted}")) == [(1, "a"), (2, "b")]
+
+
+def test_lengths_keys_and_nulls_of_the_stream_make_the_table(
+    server: Server, spark: SparkSession
+) -> None:
+    columns = (
+        Column("Id", Type("string"), nullable=False),
+        Column("name", Type("string"), length=20),
+        Column("at", Type("timestamp_tz"), nullable=False),
+    )
+    table = Table(TablePath("t"), columns)
+    server.sink(table="made", primary_keys=["Id"], field_ide="LOWERCASE").prepare([table])
+    found = server.run(
+        "SELECT column_name, is_nullable, character_maximum_length FROM information_schema.columns"
+        " WHERE table_name = 'made' ORDER BY ordinal_position"
+    )
+    assert [(n, null) for n, null, _ in found] == [("id", "NO"), ("name", "YES"), ("at", "NO")]
+    assert found[1][2] == 20
+    keys = server.run(
+        "SELECT column_name FROM information_schema.key_column_usage WHERE table_name = 'made'"
+    )
+    assert keys == [("id",)]
+
+
+@pytest.mark.parametrize(
+    ("ddl", "value", "said"),
+    [
+        ("v int", "'x'", "x"),
+        ("v varchar(3)", "'long'", "long|character varying"),
+        ("v int", "5000000000", "out of range|5000000000"),
+        ("v int NOT NULL", "cast(null as int)", "null"),
+        ("v date", "'2024-02-31'", "2024-02-31"),
+    ],
+)
+def test_a_value_that_does_not_fit_fails_when_it_is_staged(
+    server: Server, spark: SparkSession, ddl: str, value: str, said: str
+) -> None:
+    server.run(f"CREATE TABLE narrow ({ddl})")
+    sink = server.sink(table="narrow")
+    rows = rows_of(spark, f"SELECT {value} AS v")
+    with pytest.raises(UserError, match=f"(?i){said}"):
+        sink.write(Tables([rows]), Staging("1", "t", 1, 1, "i"))
+    assert server.staged() == []
