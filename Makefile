@@ -17,7 +17,7 @@ KILLS ?=
 CLUSTER ?=
 CROWD ?= 200
 
-.PHONY: help setup demo test lint fmt sim crashpoints mutants chaos crowd compat bench docs clean
+.PHONY: help setup demo test lint fmt sim crashpoints mutants sinks chaos crowd compat bench docs clean
 
 help: ## List the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -71,6 +71,9 @@ chaos: $(READY) ## Kill real processes (STORE=sqlite|etcd|postgres ONLY=E03,E04;
 
 crowd: $(READY) ## Submit many jobs at once to two small workers (CROWD=200)
 	@$(PY) -m holdfast.testing.chaos.crowd --jobs $(CROWD)
+
+sinks: $(READY) ## Check every sink against the real thing: crashes, rivals, hundreds of commits (ONLY=delta)
+	@$(PY) -m pytest -m "" tests/conformance -k "sink and ($(or $(ONLY),test))" --durations=10
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -31,8 +31,8 @@ from holdfast.worker import driver
 from holdfast.worker.attempt import Runner
 from tests.compat.suite import Case, deferred, load_cases, set_up
 
-BATCH_S_MAX = 120.0
-STREAM_S_MAX = 20.0
+BATCH_S_MAX = 240.0
+STREAM_S_MAX = 60.0
 CANCEL_S_MAX = 20.0
 
 

@@ -14,7 +14,8 @@ from holdfast.connect.sink import Committable
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.sink import DeltaSink
 from holdfast.model.job import Mode
-from holdfast.testing.check_sink import SINK_CHECKS, SinkCheck, SinkWorld, run_sink_check
+from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
+from tests.conformance.sink_checks import ALL
 
 
 def open_sink(folder: Path) -> DeltaSink:
@@ -56,7 +57,7 @@ def watermark(folder: Path) -> int | None:
     return int(found[0]) if found else None
 
 
-@pytest.mark.parametrize("check", SINK_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", ALL)
 def test_delta(check: SinkCheck, spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     world = SinkWorld(

@@ -16,9 +16,10 @@ from holdfast.connectors.jdbc.options import JdbcSinkOptions
 from holdfast.connectors.jdbc.sink import JdbcSink
 from holdfast.model.job import Mode
 from holdfast.model.secret import Secret
-from holdfast.testing.check_sink import SINK_CHECKS, SinkCheck, SinkWorld, run_sink_check
+from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
 from tests.conformance.mariadb import MariaDb, NoMariaDb
 from tests.conformance.servers import Postgres
+from tests.conformance.sink_checks import ALL, LONG
 
 
 @dataclass(frozen=True)
@@ -123,23 +124,23 @@ def world(spark: SparkSession, place: Place) -> SinkWorld:
     )
 
 
-@pytest.mark.parametrize("check", SINK_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", ALL)
 def test_postgres(check: SinkCheck, spark: SparkSession, postgres: Postgres) -> None:
     print(run_sink_check(check, world(spark, Place("postgresql", postgres.port, "checked"))))
 
 
-@pytest.mark.parametrize("check", SINK_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", LONG)
 def test_postgres_by_key(check: SinkCheck, spark: SparkSession, postgres: Postgres) -> None:
     place = Place("postgresql", postgres.port, "checked_by_key", ("id",))
     print(run_sink_check(check, world(spark, place)))
 
 
-@pytest.mark.parametrize("check", SINK_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", LONG)
 def test_mariadb(check: SinkCheck, spark: SparkSession, mariadb: MariaDb) -> None:
     print(run_sink_check(check, world(spark, Place("mariadb", mariadb.port, "checked"))))
 
 
-@pytest.mark.parametrize("check", SINK_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", LONG)
 def test_mariadb_by_key(check: SinkCheck, spark: SparkSession, mariadb: MariaDb) -> None:
     place = Place("mariadb", mariadb.port, "checked_by_key", ("id",))
     print(run_sink_check(check, world(spark, place)))

@@ -15,7 +15,8 @@ from holdfast.connectors.local_file.formats import Format
 from holdfast.connectors.local_file.sink import LocalFileSink
 from holdfast.connectors.local_file.sink_options import LocalFileSinkOptions
 from holdfast.model.job import Mode
-from holdfast.testing.check_sink import SINK_CHECKS, SinkCheck, SinkWorld, run_sink_check
+from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
+from tests.conformance.sink_checks import ALL
 
 
 def open_sink(folder: Path) -> LocalFileSink:
@@ -55,7 +56,7 @@ def staged(folder: Path) -> int:
     return sum(1 for p in hidden.rglob("*.parquet")) if hidden.is_dir() else 0
 
 
-@pytest.mark.parametrize("check", SINK_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", ALL)
 def test_local_file(check: SinkCheck, spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     world = SinkWorld(
