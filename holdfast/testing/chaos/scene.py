@@ -196,11 +196,15 @@ class Scene:
     async def killed(self, number: int) -> str:
         """Wait until an armed point has killed a process, and start it again."""
         name = await self.hit(number)
+        await self.start_again(name)
+        return name
+
+    async def start_again(self, name: str) -> None:
+        """Start a process that is dying."""
         process = self.cluster.process(name)
         while process.alive:
             await asyncio.sleep(0.01)
         process.start()
-        return name
 
     def release(self, number: int) -> None:
         """Let go of whoever an armed point holds."""
