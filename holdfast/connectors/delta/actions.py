@@ -1,5 +1,6 @@
 """What a write leaves for its commit: where each file is and will be, and what is in it."""
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -56,8 +57,11 @@ class Staged:
 def file_of(part: Part, folder: str, partitions: Sequence[str]) -> File:
     """Return how a staged file will be added to the table."""
     where, _, name = part.path.rpartition("/")
-    # The log has paths as URLs; folders are only for people, so odd ones are left out.
-    final = f"{where}/{name}" if _PLAIN_FOLDER.fullmatch(where) else name
+    # The log has paths as URLs; folders are only for people, so odd ones are named otherwise.  Not
+    # left out: Spark gives files of one task the same name in every partition.
+    if where and not _PLAIN_FOLDER.fullmatch(where):
+        where = f"partition={hashlib.sha256(where.encode()).hexdigest()[:32]}"
+    final = f"{where}/{name}" if where else name
     return File(
         staged=f"{folder}/{part.path}",
         final=final,

@@ -129,12 +129,10 @@ def test_a_read_limit_counts_rows_once_however_many_sinks_there_are(
     monkeypatch.setattr(Pace, "after", noted)
 
     async def part(bench: Bench) -> None:
-        began_s = time.monotonic()
         sinks = "Cellar { plugin_input = a }  Cellar { plugin_input = a }"
         bench.deploy(limited(10, sinks))
         await bench.until(lambda: len(Cellar.staged) == 6)
-        assert paced[:2] == [10, 10]
-        assert time.monotonic() - began_s >= 2, "a second after each of the first two"
+        assert max(paced) == 10, "not 20, once for each sink"
         assert set(Count.budgets) == {10}
 
     play(part)

@@ -88,8 +88,8 @@ def test_files_have_statistics_that_readers_can_skip_by(
 
 def test_rows_go_to_their_partitions(spark: SparkSession, tmp_path: Path) -> None:
     one = sink(tmp_path / "t", partition_keys=["CITY"])
-    rows = [(1, "oslo"), (2, "a b/c=%"), (3, None), (4, "oslo"), (5, "żółć")]
-    put(one, spark.createDataFrame(rows, "id bigint, city string"))
+    rows = [(1, "oslo"), (2, "a b/c=%"), (3, None), (4, "oslo"), (5, "żółć"), (6, "San José")]
+    put(one, spark.createDataFrame(rows, "id bigint, city string").coalesce(1))
     table = DeltaTable(tmp_path / "t")
     assert table.metadata().partition_columns == ["city"]
     found = table.to_pyarrow_table()
