@@ -1,0 +1,93 @@
+"""Bring staged files into an Iceberg table: each commit once, whoever makes it and however often.
+
+Files are first moved from the staging folder to where the table's files are, where no reader looks
+for them until a snapshot names them.  So whatever is still in a staging folder is not committed,
+and may be removed.  Files that were moved and never named are left to those who remove orphan
+files of the table.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from holdfast.connect.sink import Identifier
+from holdfast.connectors.iceberg.actions import File, Staged
+from holdfast.connectors.iceberg.table import IcebergTable
+from holdfast.connectors.lake.place import Place
+from holdfast.errors import Unavailable, UserError
+
+TRIES = 10
+
+Load = Callable[[], IcebergTable]
+
+
+def commit(identifier: Identifier, load: Load, place: Place, staged: Sequence[Staged]) -> None:
+    """Make what was staged for one table visible.  A repeated identifier changes nothing."""
+    files = [file for one in staged for file in one.files]
+    for _ in range(TRIES):
+        table = load()
+        if table.last(identifier.user) >= identifier.number:
+            return
+        _check_columns(table, staged)
+        if not _bring(identifier, load, place, files):
+            return
+        by_name = not all(one.numbered for one in staged)
+        if table.add(identifier, files, staged[0].location, by_name=by_name):
+            for one in staged:
+                place.remove(one.folder)
+            return
+    raise Unavailable(
+        f"Iceberg cannot commit to {'.'.join(staged[0].table)}: others always were faster,"
+        f" {TRIES} times.",
+        code="sink.commit_conflicts",
+    )
+
+
+def check(identifier: Identifier, load: Load, place: Place, staged: Sequence[Staged]) -> None:
+    """Raise UserError if the commit is not made, and files it needs are gone."""
+    files = [file for one in staged for file in one.files]
+    missing = _missing(place, files)
+    if missing and load().last(identifier.user) < identifier.number:
+        raise _lost(place, missing)
+
+
+def _bring(identifier: Identifier, load: Load, place: Place, files: Sequence[File]) -> bool:
+    """Move files to where the table has them, unless somebody has; False if all is done."""
+    for file, here in zip(files, place.has(f.staged for f in files), strict=True):
+        if here:
+            with suppress(FileNotFoundError):  # another committer is moving it, too
+                place.move(file.staged, file.final)
+    there = place.has(f.final for f in files)
+    missing = [f for f, here in zip(files, there, strict=True) if not here]
+    if not missing:
+        return True
+    if load().last(identifier.user) < identifier.number:
+        raise _lost(place, missing[0])
+    return False
+
+
+def _missing(place: Place, files: Sequence[File]) -> File | None:
+    here = place.has(f.staged for f in files)
+    gone = [f for f, found in zip(files, here, strict=True) if not found]
+    moved = place.has(f.final for f in gone) if gone else []
+    return next((f for f, found in zip(gone, moved, strict=True) if not found), None)
+
+
+def _lost(place: Place, file: File) -> UserError:
+    return UserError(
+        f"Iceberg cannot commit to {place.url}: the staged file {file.staged} is gone. Somebody has"
+        " moved or removed it; bring it back, or start the job anew.",
+        code="sink.staged_missing",
+    )
+
+
+def _check_columns(table: IcebergTable, staged: Sequence[Staged]) -> None:
+    for one in staged:
+        there = table.fields(by_name=not one.numbered)
+        same = all(there.get(number) == said for number, said in one.fields.items())
+        if not same or table.spec != one.spec:
+            raise UserError(
+                f"Iceberg cannot commit to {'.'.join(one.table)}: the table's columns or partitions"
+                " were changed after rows were staged for it. Change them back, or start the job"
+                " anew.",
+                code="sink.schema_changed",
+            )

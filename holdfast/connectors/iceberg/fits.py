@@ -1,0 +1,88 @@
+"""Say at once, and readably, why rows cannot go into a table."""
+
+from collections.abc import Sequence
+
+from holdfast.connectors.iceberg.options import IcebergSinkOptions
+from holdfast.connectors.iceberg.rows import TEXTS
+from holdfast.connectors.iceberg.table import IcebergTable
+from holdfast.connectors.lake.columns import fit
+from holdfast.connectors.lake.footers import Part
+from holdfast.errors import UserError
+from holdfast.model.table import Column, Table
+
+
+def check_table(table: IcebergTable, rows: Table, options: IcebergSinkOptions) -> None:
+    """Raise UserError if rows like these cannot be written to a table."""
+    about = f"Iceberg cannot write to {options.named}"
+    wrong = table.refusals()
+    if wrong:
+        raise UserError(
+            f"{about}: the table asks for {', '.join(wrong)}, which this sink does not do.",
+            code="sink.table_refused",
+        )
+    columns, there = table.columns, table.partitions
+    for column in columns:
+        if column.name in there and column.type.kind not in TEXTS:
+            raise UserError(
+                f"{about}: it is partitioned by {column.name}, which is {column.type}; this sink"
+                f" partitions by {', '.join(TEXTS)}.",
+                code="sink.table_refused",
+            )
+    keys = options.partitions
+    if keys and [k.lower() for k in keys] != [k.lower() for k in there]:
+        raise UserError(
+            f"{about}: iceberg.table.partition-keys is {', '.join(keys)}, but the table is"
+            f" partitioned by {', '.join(there) or 'nothing'}. Correct it, or leave it out.",
+            code="sink.partitions_differ",
+        )
+    if options.case_sensitive:
+        _check_case(columns, rows, about)
+    fit(columns, rows.columns, about, there)
+
+
+def matched(keys: Sequence[str], table: Table, about: str) -> list[str]:
+    """Return columns as the table spells them."""
+    known = {n.lower(): n for n in table.names}
+    missing = [k for k in keys if k.lower() not in known]
+    if missing:
+        raise UserError(
+            f"{about}: there is no column {missing[0]}. Columns: {', '.join(table.names)}.",
+            code="sink.keys",
+        )
+    return [known[k.lower()] for k in keys]
+
+
+def refuse_changelog(table: Table) -> None:
+    """Raise UserError for rows that update or delete others."""
+    if table.changelog:
+        raise UserError(
+            f"Iceberg adds rows only, and {table.path} has updates and deletes. Keep what you need"
+            " with the transform FilterRowKind, or RowKindExtractor.",
+            code="sink.changelog",
+        )
+
+
+def refuse_nulls(columns: Sequence[Column], parts: Sequence[Part], about: str) -> None:
+    """Raise UserError if there are nulls where the table has none."""
+    for column in columns:
+        for part in parts if not column.nullable else ():
+            stats = part.columns.get(column.name)
+            if stats is not None and stats.nulls:
+                raise UserError(
+                    f"{about}: column {column.name} may not be null in the table, and"
+                    f" {stats.nulls} rows have no value in it.",
+                    code="sink.null",
+                )
+
+
+def _check_case(columns: Sequence[Column], rows: Table, about: str) -> None:
+    known = {c.name.lower(): c.name for c in columns}
+    differ = [
+        f"{known[n.lower()]} arrives as {n}" for n in rows.names if known.get(n.lower(), n) != n
+    ]
+    if differ:
+        raise UserError(
+            f"{about}: {'; '.join(differ)}, and case_sensitive is true. Rename columns with the"
+            " transform FieldMapper, or leave case_sensitive out.",
+            code="sink.schema_differs",
+        )

@@ -1,0 +1,209 @@
+"""The Iceberg sink."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from holdfast.connect.plugin import Context
+from holdfast.connect.sink import Committable, Identifier, Leftovers, Sink, Staging
+from holdfast.connect.tables import Rows, Tables
+from holdfast.connectors.iceberg.actions import VERSION, Staged, file_of
+from holdfast.connectors.iceberg.catalog import open_catalog, place_of, tables_like
+from holdfast.connectors.iceberg.commit import check, commit
+from holdfast.connectors.iceberg.fits import check_table, matched, refuse_changelog, refuse_nulls
+from holdfast.connectors.iceberg.options import IcebergSinkOptions
+from holdfast.connectors.iceberg.rows import stage_rows
+from holdfast.connectors.iceberg.schema import to_iceberg
+from holdfast.connectors.iceberg.table import IcebergTable
+from holdfast.connectors.lake.place import Place, jar_problem
+from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
+from holdfast.connectors.lake.stage import staging_folder, sweep
+from holdfast.errors import UserError
+from holdfast.model.table import Table
+
+
+class IcebergSink(Sink[IcebergSinkOptions]):
+    """Tables of Iceberg.  Rows are added; a changelog is refused."""
+
+    name = "Iceberg"
+
+    notes = """\
+Commits are made by the leader: files are added, and the job's number is written down, in one
+transaction of the catalog. Snapshots carry `holdfast.user`, `holdfast.number` and, where one is
+known, `holdfast.watermark`; the table has a property `holdfast.committed.<user>`. The newest 20
+snapshots of this sink are kept (`holdfast.snapshots-to-keep` of the table says otherwise), besides
+all that have a tag or a branch and all that others have made. No files are removed with them: let
+the table's own maintenance remove orphan files now and then.
+
+Files have the field ids of the table. Where a table has lists or maps, whose ids Spark does not
+write, its columns are found by name instead (`schema.name-mapping.default`). Tables that are
+there may be partitioned by columns as they are; those partitioned by days, buckets and the like
+are refused, as are tables of format version 3.
+
+| `type` of `iceberg.catalog.config` | what it is |
+| --- | --- |
+| `hadoop` | Folders below `warehouse`, on a disk that masters and workers share, as Iceberg's Hadoop catalog lays them out; other engines read and write them. A commit is a hard link, which only one of many can make; Java's own writers rename instead, so let none commit to the same table at the same time. Object stores have neither and are refused. |
+| `rest` | A REST catalog at `uri`. The safest for object stores. |
+| `hive`, `glue` | These; install the library's part for them, such as `pyiceberg[hive]`. |
+| `sql` | A database that `uri` names, such as `postgresql+psycopg://...`. With SQLite, one committer that stops may hold up all others: take `hadoop` instead. |
+"""  # noqa: E501  a row of a table is one line
+
+    def __init__(self, options: IcebergSinkOptions, context: Context) -> None:
+        super().__init__(options, context)
+        self._opened: Any = None
+
+    @classmethod
+    def lacks(cls, options: IcebergSinkOptions, spark: Mapping[str, str]) -> Iterator[str]:
+        """Yield what Spark would need to write there."""
+        problem = jar_problem(options.warehouse, spark) if options.is_s3 else None
+        if problem:
+            yield problem
+
+    @property  # not cached_property: before Python 3.12 all sinks would share its lock
+    def _catalog(self) -> Any:
+        if self._opened is None:
+            self._opened = open_catalog(self.options)
+        return self._opened
+
+    def prepare(self, tables: Sequence[Table]) -> None:
+        """Apply the save modes to each table; raise where rows will not fit it."""
+        for table in tables:
+            self._prepare(table, self.options_for(table))
+
+    def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
+        """Let Spark write each table into a hidden folder of it."""
+        made: list[Committable] = []
+        try:
+            for number, rows in enumerate(tables):
+                made += self._write(rows, staging_folder(staging, number))
+        except BaseException:
+            self.abort(made)  # nobody will hear of them
+            raise
+        return made
+
+    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+        """Add staged files to their tables."""
+        staged = [_staged(c) for c in committables]
+        parts: dict[tuple[str, ...], list[Staged]] = {}
+        for one in staged:
+            parts.setdefault((*one.table, one.location), []).append(one)
+        for do in (check, commit):  # look at all tables before the first one shows any
+            for part in parts.values():
+                load = partial(self._loaded, part[0].table)
+                do(identifier, load, self._place(part[0].location), part)
+
+    def abort(self, committables: Sequence[Committable]) -> None:
+        """Remove staged files."""
+        for one in map(_staged, committables):
+            self._place(one.location).remove(one.folder)
+
+    def sweep(self, leftovers: Leftovers) -> None:
+        """Remove what is staged for a job, or for former attempts of a task of it."""
+        if self.options.catalog_type == "hadoop":
+            sweep(place_of(self.options.warehouse).below(*self.options.identifier), leftovers)
+            return
+        for name in tables_like(self._catalog, self.options):
+            table = self._load(name)
+            if table is not None:
+                sweep(table.place, leftovers)
+
+    def _place(self, location: str) -> Place:
+        return place_of(location, self.options.s3)
+
+    def _load(self, name: Sequence[str]) -> IcebergTable | None:
+        return IcebergTable.load(self._catalog, name, self.options.s3)
+
+    def _loaded(self, name: Sequence[str]) -> IcebergTable:
+        found = self._load(name)
+        if found is None:
+            raise _no_table(".".join(name))
+        return found
+
+    def _prepare(self, table: Table, options: IcebergSinkOptions) -> None:
+        mode = options.schema_save_mode
+        refuse_changelog(table)
+        found = self._load(options.identifier)
+        if found is None and mode is SchemaSaveMode.ERROR_WHEN_SCHEMA_NOT_EXIST:
+            raise _no_table(options.named)
+        if not table.columns:
+            return  # only the rows will tell
+        if found is None and not mode.creates:
+            return
+        if found is None or mode is SchemaSaveMode.RECREATE_SCHEMA:
+            found = self._create(table, options, found)
+        if options.data_save_mode is DataSaveMode.ERROR_WHEN_DATA_EXISTS and not found.is_empty:
+            raise UserError(
+                f"Iceberg will not write to {options.named}: there are rows in it, and"
+                " data_save_mode is ERROR_WHEN_DATA_EXISTS. Empty it, or choose APPEND_DATA or"
+                " DROP_DATA.",
+                code="sink.data_exists",
+            )
+        if options.data_save_mode is DataSaveMode.DROP_DATA:
+            found.clear()
+        check_table(found, table, options)
+
+    def _create(
+        self, table: Table, options: IcebergSinkOptions, old: IcebergTable | None = None
+    ) -> IcebergTable:
+        about = f"Iceberg cannot create {options.named}"
+        keys = matched(options.identifiers, table, f"{about} (iceberg.table.primary-keys)")
+        partitions = matched(options.partitions, table, f"{about} (iceberg.table.partition-keys)")
+        schema = to_iceberg(table.columns, keys, about)
+        properties = {**options.write_props, **options.create_props}
+        if old is not None:
+            return old.recreate(schema, partitions, properties)
+        return IcebergTable.create(
+            self._catalog, options.identifier, schema, partitions, properties, options.s3
+        )
+
+    def _write(self, rows: Rows, folder: str) -> Iterator[Committable]:
+        options = self.options_for(rows.table)
+        refuse_changelog(rows.table)
+        table = self._load(options.identifier)
+        if table is None:
+            if not options.schema_save_mode.creates:
+                raise _no_table(options.named)
+            table = self._create(rows.table, options)
+        check_table(table, rows.table, options)
+        place = table.place
+        try:
+            parts, with_ids = stage_rows(rows, table, options, place.below(folder))
+            refuse_nulls(table.columns, parts, f"Iceberg cannot write to {options.named}")
+        except BaseException:
+            place.remove(folder)
+            raise
+        if not parts:
+            place.remove(folder)
+            return
+        staged = Staged(
+            table=table.name,
+            location=table.location,
+            folder=folder,
+            spec=table.spec,
+            fields=table.fields(by_name=not with_ids),
+            numbered=with_ids,
+            files=[
+                file_of(part, number, folder, table.schema, table.partitions)
+                for number, part in enumerate(parts)
+            ],
+        )
+        counted, size = sum(p.rows for p in parts), sum(p.bytes for p in parts)
+        yield Committable(VERSION, str(rows.table.path), counted, size, staged.to_plain())
+
+
+def _no_table(name: str) -> UserError:
+    return UserError(
+        f"Iceberg cannot write to {name}: there is no table."
+        " Create it, or set schema_save_mode = CREATE_SCHEMA_WHEN_NOT_EXIST.",
+        code="sink.schema_missing",
+    )
+
+
+def _staged(committable: Committable) -> Staged:
+    if committable.version != VERSION:
+        raise UserError(
+            f"Iceberg cannot commit what version {committable.version} of it has staged;"
+            f" this is version {VERSION}.",
+            code="sink.committable_version",
+        )
+    return Staged.from_plain(committable.content)
