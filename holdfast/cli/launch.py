@@ -57,16 +57,21 @@ def launch(asked: Launch) -> int:
     with ExitStack() as cleanup:
         signals = cleanup.enter_context(Signals())
         # The JVM boots while the file is checked, Python imports Spark, and a leader is elected.
-        starting = driver.begin(spark_settings(tree), asked.cores, logged.with_suffix(".spark.log"))
-        cleanup.callback(driver.stop, starting)
+        with signals.held_back():
+            spark_log = logged.with_suffix(".spark.log")
+            starting = driver.begin(spark_settings(tree), asked.cores, spark_log)
+            cleanup.callback(driver.stop, starting)
+        signals.check()
         registry = Registry.load(asked.plugins)
         python = asked.allow_python
         job = checked(tree, asked.file, registry, report, name=asked.name, allow_python=python)
         admit(job, asked.slots, asked.tags)
         show_warnings(report.warnings)
-        embedded = _embedded(Runner(registry, starting.session, starting.loss), asked.tags)
-        cleanup.callback(embedded.close)
-        embedded.start()
+        with signals.held_back():
+            embedded = _embedded(Runner(registry, starting.session, starting.loss), asked.tags)
+            embedded.start()
+            cleanup.callback(embedded.close)
+        signals.check()
         spec = Spec(str(asked.file), tree, asked.name, asked.lenient, python)
         embedded.submit(spec, job, number)
         signals.cancel = embedded.cancel
