@@ -57,24 +57,24 @@ def launch(asked: Launch) -> int:
     with ExitStack() as cleanup:
         signals = cleanup.enter_context(Signals())
         # The JVM boots while the file is checked, Python imports Spark, and a leader is elected.
-        with signals.held_back():
-            spark_log = logged.with_suffix(".spark.log")
-            starting = driver.begin(spark_settings(tree), asked.cores, spark_log)
-            cleanup.callback(driver.stop, starting)
+        starting = driver.begin(spark_settings(tree), asked.cores, logged.with_suffix(".spark.log"))
+        cleanup.callback(driver.stop, starting)
         signals.check()
         registry = Registry.load(asked.plugins)
         python = asked.allow_python
         job = checked(tree, asked.file, registry, report, name=asked.name, allow_python=python)
         admit(job, asked.slots, asked.tags)
         show_warnings(report.warnings)
-        with signals.held_back():
-            embedded = _embedded(Runner(registry, starting.session, starting.loss), asked.tags)
-            embedded.start()
-            cleanup.callback(embedded.close)
+        signals.check()
+        embedded = _embedded(Runner(registry, starting.session, starting.loss), asked.tags)
+        embedded.start()
+        cleanup.callback(embedded.close)
         signals.check()
         spec = Spec(str(asked.file), tree, asked.name, asked.lenient, python)
         embedded.submit(spec, job, number)
         signals.cancel = embedded.cancel
+        if signals.asked:
+            embedded.cancel()
         try:
             spark = starting.session()
             event("job started", job_id=number, job=job.name, file=str(asked.file))

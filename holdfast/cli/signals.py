@@ -2,8 +2,7 @@
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -11,16 +10,16 @@ from holdfast.cli.terminal import screen
 
 
 class Signals:
-    """While entered, a signal asks for the end of the job; there is none yet until `cancel` is set.
+    """While entered, a signal asks for the end of the job; until `cancel` is set there is none.
 
-    Without a job, or asked twice, it ends the command: with `SystemExit`, so that what was started
-    is stopped on the way out.
+    Till then a signal is only noted, and `check` ends the command: to raise in the middle of
+    anything would lose a process just started, or leave Python's own locks held.  Asked twice,
+    the command ends at once, with `SystemExit`.
     """
 
     def __init__(self) -> None:
         self.cancel: Callable[[], None] | None = None
         self.asked = 0
-        self._held = False
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> "Signals":
@@ -32,17 +31,8 @@ class Signals:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    @contextmanager
-    def held_back(self) -> Iterator[None]:
-        """Hear a signal only when this is done: what is being started must be known to be ended."""
-        self._held = True
-        try:
-            yield
-        finally:
-            self._held = False
-
     def check(self) -> None:
-        """End the command if a signal was held back."""
+        """End the command if a signal has come meanwhile."""
         if self.asked:
             sys.exit(self.code())
 
@@ -52,9 +42,9 @@ class Signals:
 
     def _hear(self, number: int, _frame: FrameType | None) -> None:
         asked, self.asked = self.asked, number
-        if self._held:
+        if self.cancel is None:
             return
-        if asked or self.cancel is None:
+        if asked:
             sys.exit(128 + number)
         screen.print("Cancelling; what is not committed is dropped. Press again to leave at once.")
         self.cancel()
