@@ -31,6 +31,10 @@ relative.  As long as it is there, the run may owe something."""
 RUN_KEPT_S = 7 * 24 * 3600
 """How long a dead run waits for another one in its directory to finish what it owes."""
 
+DELETE_TRIES = 40
+DELETE_PAUSE_S = 0.05
+"""What cannot be deleted in that time is left to the next process that starts."""
+
 SOCKETS_LENGTH_MAX = 60
 """A Unix socket's path has at most 104 bytes (macOS), and Spark's file names take 43 of them."""
 
@@ -144,8 +148,12 @@ def _socket_folder(scratch: Path) -> Path:
 def _delete(scratch: Path) -> None:
     for link in [path for path in scratch.glob("*") if path.is_symlink()]:
         shutil.rmtree(link.resolve(), ignore_errors=True)
-    # Another process may be wiping the same folder; whoever is late finds nothing.
-    shutil.rmtree(scratch, ignore_errors=True)
+    for _ in range(DELETE_TRIES):
+        # Another process may be wiping the same folder; whoever is late finds nothing.
+        shutil.rmtree(scratch, ignore_errors=True)
+        if not scratch.exists():
+            return
+        time.sleep(DELETE_PAUSE_S)  # a JVM that is just dying still adds files
 
 
 def _is_held(lock: Path) -> bool:

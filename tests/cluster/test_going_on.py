@@ -68,9 +68,11 @@ def test_a_restored_job_goes_on_where_its_savepoint_stopped(
         assert cluster.ask("cancel", job).returncode == 0
     ended = cluster.client.job(job)
     assert shape.flaws(tmp_path / "out", finished=finished) == []
-    assert ended.written > before.written, "counters go on from the savepoint"
+    # Counters go on from the savepoint; a slow machine may have taken it after the last row.
     if finished:
         assert ended.written == sum(s.total for s in shape.sources)
+    else:
+        assert ended.written > before.written
 
 
 def test_a_job_without_a_savepoint_is_not_restored(cluster: Cluster, tmp_path: Path) -> None:

@@ -11,12 +11,13 @@ from holdfast.connectors.delta.log import DeltaLog, check_library
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.schema import to_delta
 from holdfast.connectors.lake.columns import fit, fitted
-from holdfast.connectors.lake.footers import Part, staged_parts
+from holdfast.connectors.lake.footers import staged_parts
 from holdfast.connectors.lake.place import Place, jar_problem, no_table
+from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
 from holdfast.connectors.lake.stage import stage, staging_folder, sweep
 from holdfast.errors import UserError
-from holdfast.model.table import Column, Table
+from holdfast.model.table import Table
 
 
 class DeltaSink(Sink[DeltaSinkOptions]):
@@ -71,7 +72,7 @@ class DeltaSink(Sink[DeltaSinkOptions]):
 
     def _prepare(self, table: Table, options: DeltaSinkOptions) -> None:
         place, mode = options.place, options.schema_save_mode
-        _refuse_changelog(table)
+        refuse_changelog(self.name, table)
         log = DeltaLog.load(place)
         if log is None and mode is SchemaSaveMode.ERROR_WHEN_SCHEMA_NOT_EXIST:
             raise no_table(self.name, place)
@@ -118,7 +119,7 @@ class DeltaSink(Sink[DeltaSinkOptions]):
     def _write(self, rows: Rows, folder: str) -> Iterator[Committable]:
         options = self.options_for(rows.table)
         place = options.place
-        _refuse_changelog(rows.table)
+        refuse_changelog(self.name, rows.table)
         log = DeltaLog.load(place)
         if log is None:
             if not options.schema_save_mode.creates:
@@ -133,7 +134,7 @@ class DeltaSink(Sink[DeltaSinkOptions]):
                 rows_max=options.rows_per_file,
             )  # fmt: skip
             parts = staged_parts(place.below(folder), log.partitions)
-            _refuse_nulls(log.columns, parts, about)
+            refuse_nulls(log.columns, parts, about)
         except BaseException:
             place.remove(folder)
             raise
@@ -168,27 +169,6 @@ def _matched(keys: Sequence[str], table: Table, about: str) -> list[str]:
             code="sink.partition_keys",
         )
     return [known[k.lower()] for k in keys]
-
-
-def _refuse_changelog(table: Table) -> None:
-    if table.changelog:
-        raise UserError(
-            f"Delta adds rows only, and {table.path} has updates and deletes. Keep what you need"
-            " with the transform FilterRowKind, or RowKindExtractor.",
-            code="sink.changelog",
-        )
-
-
-def _refuse_nulls(columns: Sequence[Column], parts: Sequence[Part], about: str) -> None:
-    for column in columns:
-        for part in parts if not column.nullable else ():
-            stats = part.columns.get(column.name)
-            if stats is not None and stats.nulls:
-                raise UserError(
-                    f"{about}: column {column.name} may not be null in the table, and"
-                    f" {stats.nulls} rows have no value in it.",
-                    code="sink.null",
-                )
 
 
 def _staged(committable: Committable) -> Staged:

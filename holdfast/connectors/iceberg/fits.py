@@ -6,7 +6,6 @@ from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.rows import TEXTS
 from holdfast.connectors.iceberg.table import IcebergTable
 from holdfast.connectors.lake.columns import fit
-from holdfast.connectors.lake.footers import Part
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 
@@ -50,29 +49,6 @@ def matched(keys: Sequence[str], table: Table, about: str) -> list[str]:
             code="sink.keys",
         )
     return [known[k.lower()] for k in keys]
-
-
-def refuse_changelog(table: Table) -> None:
-    """Raise UserError for rows that update or delete others."""
-    if table.changelog:
-        raise UserError(
-            f"Iceberg adds rows only, and {table.path} has updates and deletes. Keep what you need"
-            " with the transform FilterRowKind, or RowKindExtractor.",
-            code="sink.changelog",
-        )
-
-
-def refuse_nulls(columns: Sequence[Column], parts: Sequence[Part], about: str) -> None:
-    """Raise UserError if there are nulls where the table has none."""
-    for column in columns:
-        for part in parts if not column.nullable else ():
-            stats = part.columns.get(column.name)
-            if stats is not None and stats.nulls:
-                raise UserError(
-                    f"{about}: column {column.name} may not be null in the table, and"
-                    f" {stats.nulls} rows have no value in it.",
-                    code="sink.null",
-                )
 
 
 def _check_case(columns: Sequence[Column], rows: Table, about: str) -> None:

@@ -10,12 +10,13 @@ from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.iceberg.actions import VERSION, Staged, file_of
 from holdfast.connectors.iceberg.catalog import open_catalog, place_of, tables_like
 from holdfast.connectors.iceberg.commit import check, commit
-from holdfast.connectors.iceberg.fits import check_table, matched, refuse_changelog, refuse_nulls
+from holdfast.connectors.iceberg.fits import check_table, matched
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.rows import stage_rows
 from holdfast.connectors.iceberg.schema import to_iceberg
 from holdfast.connectors.iceberg.table import IcebergTable
 from holdfast.connectors.lake.place import Place, jar_problem
+from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
 from holdfast.connectors.lake.stage import staging_folder, sweep
 from holdfast.errors import UserError
@@ -121,7 +122,7 @@ are refused, as are tables of format version 3.
 
     def _prepare(self, table: Table, options: IcebergSinkOptions) -> None:
         mode = options.schema_save_mode
-        refuse_changelog(table)
+        refuse_changelog(self.name, table)
         found = self._load(options.identifier)
         if found is None and mode is SchemaSaveMode.ERROR_WHEN_SCHEMA_NOT_EXIST:
             raise _no_table(options.named)
@@ -158,7 +159,7 @@ are refused, as are tables of format version 3.
 
     def _write(self, rows: Rows, folder: str) -> Iterator[Committable]:
         options = self.options_for(rows.table)
-        refuse_changelog(rows.table)
+        refuse_changelog(self.name, rows.table)
         table = self._load(options.identifier)
         if table is None:
             if not options.schema_save_mode.creates:
