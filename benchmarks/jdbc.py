@@ -10,26 +10,26 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 
 import psycopg
 
-from benchmarks.measure import Cost, middle, run
+from benchmarks.job import make_rows, moving_s, run_job, run_script, warm_up
+from benchmarks.measure import Cost, middle
 from tests.conformance.servers import Postgres
 
 ROWS = int(os.environ.get("ROWS", 2_000_000))
 ROUNDS = int(os.environ.get("ROUNDS", 3))
 THROUGHPUT_LEAST = 2.0
 COLUMNS = {
-    "id": ("bigint", "bigint"), "customer": ("int", "integer"),
-    "amount": ("decimal(12,2)", "numeric(12,2)"), "price": ("double", "double precision"),
-    "name": ("string", "text"), "city": ("string", "text"), "active": ("boolean", "boolean"),
-    "day": ("date", "date"), "at": ("timestamp", "timestamp"), "score": ("float", "real"),
+    "id": "bigint", "customer": "integer", "amount": "numeric(12,2)", "price": "double precision",
+    "name": "text", "city": "text", "active": "boolean", "day": "date", "at": "timestamp",
+    "score": "real",
 }  # fmt: skip
+"""The table's columns as PostgreSQL names them."""
+
 DRIVER = "libpostgresql-jdbc-java"
 
 
@@ -40,9 +40,8 @@ def main(results: Path) -> bool:
     server = Postgres()
     try:
         server.start()
-        subprocess.run([sys.executable, "-m", "holdfast", "warmup"], check=True)
-        print(f"Making {ROWS:,} rows of {len(COLUMNS)} columns ...", flush=True)
-        _make(folder)
+        warm_up()
+        make_rows(folder, ROWS, "parquet")
         found = _compare(folder, server, jar)
     finally:
         server.remove()
@@ -69,26 +68,6 @@ def find_driver() -> Path:
     return jar.resolve()
 
 
-def _make(folder: Path) -> None:
-    """Let a job of our own make the data, once."""
-    fields = "\n".join(f'          {name} = "{kind}"' for name, (kind, _) in COLUMNS.items())
-    job = folder / "make.conf"
-    job.write_text(
-        f"""env {{ job.mode = BATCH }}
-source {{
-  FakeSource {{
-    row.num = {ROWS // 2}, parallelism = 2, int.max = 100000
-    schema {{ fields {{
-{fields}
-    }} }}
-  }}
-}}
-sink {{ LocalFile {{ path = "{folder}/rows", file_format_type = parquet }} }}
-"""
-    )
-    subprocess.run([sys.executable, "-m", "holdfast", "run", "--quiet", str(job)], check=True)
-
-
 def _compare(folder: Path, server: Postgres, jar: Path) -> dict[str, float]:
     url = f"jdbc:postgresql://127.0.0.1:{server.port}/postgres"
     writers: dict[str, Callable[[], Cost]] = {
@@ -102,9 +81,9 @@ def _compare(folder: Path, server: Postgres, jar: Path) -> dict[str, float]:
             _empty(server)
             taken[name].append(writer())
             _check(server, name)
-        spent = ", ".join(f"{name} {_write_s(costs[-1]):.1f} s" for name, costs in taken.items())
+        spent = ", ".join(f"{name} {moving_s(costs[-1]):.1f} s" for name, costs in taken.items())
         print(f"round {round_number + 1}: {spent}", flush=True)
-    seconds = {name: middle([_write_s(c) for c in costs]) for name, costs in taken.items()}
+    seconds = {name: middle([moving_s(c) for c in costs]) for name, costs in taken.items()}
     found = {f"{name}_rows_s": ROWS / s for name, s in seconds.items()}
     found |= {f"{n}_cpu_s": middle([c.cpu_s for c in costs]) for n, costs in taken.items()}
     found["ratio"] = seconds["spark"] / seconds["holdfast"]
@@ -113,7 +92,7 @@ def _compare(folder: Path, server: Postgres, jar: Path) -> dict[str, float]:
 
 
 def _empty(server: Postgres) -> None:
-    columns = ", ".join(f"{name} {kind}" for name, (_, kind) in COLUMNS.items())
+    columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute("DROP TABLE IF EXISTS bench")
         connection.execute(f"CREATE TABLE bench ({columns})".encode())
@@ -126,35 +105,20 @@ def _check(server: Postgres, name: str) -> None:
     assert found == (ROWS,), f"{name} wrote {found} rows of {ROWS}"
 
 
-def _write_s(cost: Cost) -> float:
-    return cost.marks["ended"] - cost.marks["ready"]
-
-
 def _script(folder: Path, url: str, jar: Path) -> Cost:
     marks = folder / "marks.json"
-    command = [sys.executable, str(Path(__file__).with_name("plain_jdbc.py"))]
-    arguments = [str(folder / "rows"), url, "bench", str(jar), str(marks)]
-    return run([*command, *arguments], lambda: json.loads(marks.read_text()))
+    rows = folder / "parquet"
+    return run_script("plain_jdbc.py", rows, url, "bench", jar, marks, marks=marks)
 
 
 def _holdfast(folder: Path, url: str) -> Cost:
-    log, job = folder / "holdfast.log", folder / "write.conf"
-    log.unlink(missing_ok=True)
-    job.write_text(
+    return run_job(
+        folder,
         f"""env {{ job.mode = BATCH }}
-source {{ LocalFile {{ path = "{folder / "rows"}", file_format_type = parquet }} }}
+source {{ LocalFile {{ path = "{folder / "parquet"}", file_format_type = parquet }} }}
 sink {{ Jdbc {{ url = "{url}", user = postgres, table = bench }} }}
-"""
+""",
     )
-    command = [sys.executable, "-m", "holdfast", "run", "--quiet", "--log-file", str(log), str(job)]
-    return run(command, lambda: _marks(log))
-
-
-def _marks(log: Path) -> dict[str, float]:
-    """Read the same marks from the log that every run writes."""
-    events = {e["message"]: e for e in map(json.loads, log.read_text().splitlines())}
-    at = {name: datetime.fromisoformat(e["time"]).timestamp() for name, e in events.items()}
-    return {"ready": at["job started"], "ended": at["job ended"]}
 
 
 def _show(found: dict[str, float]) -> None:

@@ -33,7 +33,7 @@ def run(command: list[str], marks: Callable[[], dict[str, float]]) -> Cost:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     spent: dict[int, float] = {}
     done = threading.Event()
-    sampler = threading.Thread(target=_sample, args=(process.pid, spent, done))
+    sampler = threading.Thread(target=_sample, args=(process.pid, spent, done), daemon=True)
     sampler.start()
     said, _ = process.communicate()
     done.set()

@@ -4,9 +4,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import copy
+from benchmarks import copy, jdbc
 
-ALL: dict[str, Callable[[Path], bool]] = {"copy": copy.main}
+ALL: dict[str, Callable[[Path], bool]] = {"copy": copy.main, "jdbc": jdbc.main}
 
 
 def main() -> int:

@@ -37,8 +37,13 @@ def staged(folder: Path) -> list[Path]:
     return [p for p in folder.glob("out/.holdfast/*") if p.name != "commits"]
 
 
-def scratches(folder: Path) -> list[Path]:
-    return list((folder / "home" / "spark-local").glob("holdfast-*"))
+def scratches(folder: Path) -> list[str]:
+    """What is left of scratch folders, whatever lies in them, with what was logged."""
+    found = sorted((folder / "home" / "spark-local").glob("holdfast-*/**/*"))
+    if not found:
+        return [str(p) for p in (folder / "home" / "spark-local").glob("holdfast-*")]
+    logged = [p.read_text() for p in sorted((folder / "home" / "logs").glob("*.log"))]
+    return [str(p) for p in found] + logged
 
 
 def rows(folder: Path) -> int:

@@ -1,0 +1,80 @@
+"""What the benchmarks share: rows to read, and a job file run as a user would run it."""
+
+import json
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from benchmarks.measure import Cost, run
+
+COLUMNS = {
+    "id": "bigint", "customer": "int", "amount": "decimal(12,2)", "price": "double",
+    "name": "string", "city": "string", "active": "boolean", "day": "date",
+    "at": "timestamp", "score": "float",
+}  # fmt: skip
+
+_COMMAND = [sys.executable, "-m", "holdfast"]
+
+
+def warm_up() -> None:
+    """Have the caches that make starts fast, as every machine has after its first jobs."""
+    subprocess.run([*_COMMAND, "warmup"], check=True)
+
+
+def make_rows(folder: Path, rows: int, *formats: str) -> None:
+    """Let a job of our own make the data, once, below `folder` in each format."""
+    print(f"Making {rows:,} rows of {len(COLUMNS)} columns ...", flush=True)
+    fields = "\n".join(f'          {name} = "{kind}"' for name, kind in COLUMNS.items())
+    sinks = "\n".join(
+        f'  LocalFile {{ plugin_input = rows, path = "{folder}/{f}", file_format_type = {f} }}'
+        for f in formats
+    )
+    job = folder / "make.conf"
+    job.write_text(
+        f"""env {{ job.mode = BATCH }}
+source {{
+  FakeSource {{
+    plugin_output = rows, row.num = {rows // 2}, parallelism = 2, int.max = 100000
+    schema {{ fields {{
+{fields}
+    }} }}
+  }}
+}}
+sink {{
+{sinks}
+}}
+"""
+    )
+    subprocess.run([*_COMMAND, "run", "--quiet", str(job)], check=True)
+
+
+def run_script(script: str, *arguments: str | Path, marks: Path) -> Cost:
+    """Run the script that a user would write instead; it leaves its marks in a file."""
+    path = Path(__file__).with_name(script)
+    command = [sys.executable, str(path), *map(str, arguments)]
+    return run(command, lambda: json.loads(marks.read_text()))
+
+
+def run_job(folder: Path, text: str) -> Cost:
+    """Run a job file to its end; its log has the marks that a script sets itself."""
+    log, job = folder / "holdfast.log", folder / "job.conf"
+    log.unlink(missing_ok=True)
+    job.write_text(text)
+    command = [*_COMMAND, "run", "--quiet", "--log-file", str(log), str(job)]
+    return run(command, lambda: _marks(log))
+
+
+def moving_s(cost: Cost) -> float:
+    """Seconds from a session that is up to the end of the job."""
+    return cost.marks["ended"] - cost.marks["ready"]
+
+
+def _marks(log: Path) -> dict[str, float]:
+    events = {e["message"]: e for e in map(json.loads, log.read_text().splitlines())}
+    at = {name: datetime.fromisoformat(e["time"]).timestamp() for name, e in events.items()}
+    return {
+        "ready": at["job started"],
+        "ended": at["job ended"],
+        "first_job": events["job ended"]["first_spark_job"],
+    }
