@@ -165,6 +165,7 @@ class JobKeeper(Keeper[Job]):
         changes: list[Put | Delete] = [Delete(p.key) for p in parts]  # type: ignore[attr-defined]
         history = history_key(self.state.id, self.state.incarnation)
         changes.append(Put(history, encode(self.state)))
-        await self.desk.write(guards, changes, self.key, "job.bury")
-        self.gone = True
+        async with self.turn:
+            await self.desk.write(guards, changes, self.key, "job.bury")
+            self.gone = True
         self.changed()

@@ -175,7 +175,9 @@ class Leader:
         before = keeper.revision
         await keeper.handle(event)
         if keeper.revision == before:
-            await self.desk.confirm(keeper.key, keeper.revision)
+            async with keeper.turn:
+                if not keeper.gone:  # a job that is over may be buried while its client asks
+                    await self.desk.confirm(keeper.key, keeper.revision)
 
     async def _hello(self, hello: Hello) -> None:
         replaced = self.crew.take(hello, self.desk.ports.clock.now())

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from holdfast.connect.registry import Registry
-from holdfast.errors import HoldfastError, Unavailable
+from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.master.desk import LEADER
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
@@ -77,12 +77,23 @@ async def _finish(folder: Path, registry: Registry) -> None:
         leader = await _elected(master, serving)
         for job in list(leader.jobs):
             log.info("job %s was killed while it ran; what it owes is done now", job)
-            await leader.cancel(job)
+            await _cancel(leader, job)
         while leader.jobs:
             _check(master, serving)
             await asyncio.sleep(LOOK_S)
         for job, reason in leader.quarantined.items():
             log.warning("job %s was killed, and what it staged stays: %s", job, reason)
+
+
+async def _cancel(leader: Leader, job: str) -> None:
+    """Cancel a job, unless it comes to its end by itself: one that owed only its last commit does
+    so as soon as it is led, and its record may go while we ask."""
+    while job in leader.jobs:
+        try:
+            await leader.cancel(job)
+            return
+        except UserError:
+            await asyncio.sleep(LOOK_S)
 
 
 async def _elected(master: Master, serving: "asyncio.Task[None]") -> Leader:
