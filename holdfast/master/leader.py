@@ -125,8 +125,7 @@ class Leader:
 
     async def savepoint(self, job: str, request: str) -> None:
         """Make the wish for a savepoint durable.  Refused unless the job runs."""
-        await self._want(job, SavepointWanted(request))
-        now = self.jobs[job].state
+        now = await self._want(job, SavepointWanted(request))
         if now.status in (JobStatus.PENDING, JobStatus.CANCELING, JobStatus.FAILING):
             raise UserError(
                 f"Job {job} is {now.status}; only a running job can be stopped with a savepoint.",
@@ -166,7 +165,8 @@ class Leader:
         if not self.loaded:
             raise Unavailable("This master has just begun to lead. Ask again in a moment.")
 
-    async def _want(self, job: str, event: object) -> None:
+    async def _want(self, job: str, event: object) -> Job:
+        """Make a wish durable; return how the job stands then, which may be gone meanwhile."""
         self._check_loaded()
         self._check_whole(job)
         keeper = self.jobs.get(job)
@@ -178,6 +178,7 @@ class Leader:
             async with keeper.turn:
                 if not keeper.gone:  # a job that is over may be buried while its client asks
                     await self.desk.confirm(keeper.key, keeper.revision)
+        return keeper.state
 
     async def _hello(self, hello: Hello) -> None:
         replaced = self.crew.take(hello, self.desk.ports.clock.now())
