@@ -34,6 +34,8 @@ _PARSING = threading.Lock()
 LISTED_MAX = 8
 """How many options a message may list."""
 
+HINTED_MAX = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
@@ -156,7 +158,11 @@ def describe(cls: type) -> tuple[OptionInfo, ...]:
 
 
 def _fields(cls: type) -> list[Field[Any]]:
-    return [f for f in dataclasses.fields(cls) if f.name != "passed"]
+    """Return the fields of a class, last those of bases that set `shown_last = True`."""
+    bases = (base for base in cls.__mro__ if vars(base).get("shown_last"))
+    last = {name for base in bases for name in inspect.get_annotations(base)}
+    found = [f for f in dataclasses.fields(cls) if f.name != "passed"]
+    return sorted(found, key=lambda f: f.name in last)
 
 
 def _declared(field: Field[Any]) -> _Declared:
@@ -227,7 +233,9 @@ def _report_unknown(cls: type, rest: list[tuple[str, Entry]], about: str, report
         inside = isinstance(entry.node, Block) and any(k.startswith(path + ".") for k in known)
         leaves = [(f"{path}.{p}", e) for p, e in entry.node.leaves()] if inside else []  # type: ignore[union-attr]
         for name, leaf in leaves or [(path, entry)]:
-            hint = nearest(name, known) or _listed(cls)
+            # To find what was meant takes a while; whoever has a thousand mistakes can wait for it.
+            few = len(report.mistakes) + len(report.warnings) < HINTED_MAX
+            hint = (nearest(name, known) or _listed(cls)) if few else ""
             report.unknown(leaf.place, f"{about}: unknown option '{name}'.{hint}")
 
 

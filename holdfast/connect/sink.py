@@ -88,6 +88,21 @@ class Identifier:
     watermark: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A commit that was made, as the listener of its sink hears of it.
+
+    `committables` are those of this sink; none if nothing was staged for it.  `savepoint`: the
+    checkpoint was one that a user asked to keep.  `final`: the input has ended, and no commit of
+    this sink follows.
+    """
+
+    identifier: Identifier
+    committables: tuple[Committable, ...]
+    savepoint: bool = False
+    final: bool = False
+
+
 class Sink(Plugin[O]):
     """Where rows go."""
 
@@ -95,6 +110,14 @@ class Sink(Plugin[O]):
 
     guarantee: ClassVar[Guarantee] = Guarantee.EXACTLY_ONCE
     """What this sink promises.  One that cannot stage says AT_LEAST_ONCE and writes in `write`."""
+
+    because: ClassVar[str] = ""
+    """Why it promises only AT_LEAST_ONCE, in a few words that `holdfast plan` shows."""
+
+    @classmethod
+    def promise(cls, options: O) -> Guarantee:
+        """Return what a sink with these options promises, where that depends on them."""
+        return cls.guarantee
 
     def prepare(self, tables: Sequence[Table]) -> None:
         """Do what happens at the start of a job, never on restore: save modes, new tables.
@@ -126,6 +149,24 @@ class Sink(Plugin[O]):
         Called when a job is over, and when a task goes on after an attempt that died.  Runs
         without Spark, perhaps on another machine than the one that staged.  May be repeated.
         """
+
+    @property
+    def listens(self) -> bool:
+        """Whether `listen` has something to do.  Where no sink of a pipeline says so, a commit
+        costs nothing more."""
+        return False
+
+    def listen(self, commit: Heard, state: Plain) -> Plain:
+        """Do what belongs after a commit: a mark, a tag, a call.  Return what to remember.
+
+        Called for every commit of the pipeline, in order, also for those with nothing for this
+        sink, and for one that a leader before had made: at least once, perhaps by another
+        process, so that a repeated call must do no harm.  `state` is what the last call returned
+        (None at first), small and plain; it is kept in the job's record, and goes with a
+        savepoint.  The commit stays whatever happens here: Unavailable and OutcomeUnknown are
+        tried again, for as long as it takes; UserError fails the job.  Runs without Spark.
+        """
+        return state
 
     def finish(self, rows: Mapping[str, int]) -> None:
         """Hear that the input has ended, just before the last commit.

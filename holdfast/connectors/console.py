@@ -38,6 +38,7 @@ class Console(Sink[ConsoleOptions]):
 
     name = "Console"
     guarantee: ClassVar[Guarantee] = Guarantee.AT_LEAST_ONCE
+    because = "a row that is printed cannot be taken back"
 
     def __init__(self, options: ConsoleOptions, context: Context) -> None:
         super().__init__(options, context)

@@ -52,6 +52,7 @@ class InMemory(Sink[InMemoryOptions]):
 
     name = "InMemory"
     guarantee: ClassVar[Guarantee] = Guarantee.AT_LEAST_ONCE
+    because = "rows are counted as they come"
 
     def prepare(self, tables: Sequence[Table]) -> None:
         """Check that placeholders come out as the job file says."""

@@ -177,6 +177,12 @@ class SparkSink(Sink[SparkSinkOptions]):
 
     name = "Spark"
     guarantee: ClassVar[Guarantee] = Guarantee.AT_LEAST_ONCE
+    because = "Spark's own writers show rows as they write them"
+
+    @classmethod
+    def promise(cls, options: SparkSinkOptions) -> Guarantee:
+        """Return what it promises: files on this machine are staged."""
+        return Guarantee.AT_LEAST_ONCE if options.folder is None else Guarantee.EXACTLY_ONCE
 
     def __init__(self, options: SparkSinkOptions, context: Context) -> None:
         super().__init__(options, context)

@@ -4,6 +4,7 @@ Pure like everything here, but not durable: a leader that dies loses them, and i
 the next checkpoint instead.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from holdfast.core.checkpoint import Kind, Pending, Totals
@@ -32,10 +33,14 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A task's counters: they go with its checkpoints, so that no restart counts a row twice."""
+    """A task's counters: they go with its checkpoints, so that no restart counts a row twice.
+
+    `latest` is the latest event time that each source has read, in milliseconds since 1970.
+    """
 
     read: int = 0
     written: tuple[Written, ...] = ()
+    latest: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,8 @@ class Acked:
     """A task's answer to a barrier: where it reads next, and what it has staged.
 
     `ended` says for every source of the task whether it was at its end.  `watermark` is None
-    while the task is idle.  `counts` are the task's counters since the start of the job's life.
+    while nothing is known of it.  `idle`: the task holds nobody else's watermark back.  `counts`
+    are the task's counters since the start of the job's life.
     """
 
     number: int
@@ -104,8 +110,18 @@ def totals(acks: tuple[Acked, ...]) -> Totals:
 
 
 def watermark(acks: tuple[Acked, ...]) -> int | None:
-    """Return the least watermark of the writers that are not idle; None if none has one."""
-    active = [a for a in acks if not a.idle]
-    if not active or any(a.watermark is None for a in active):
-        return None
-    return min(a.watermark for a in active if a.watermark is not None)
+    """Return the watermark of a checkpoint; None if it is unknown."""
+    return least((a.watermark, a.idle) for a in acks)
+
+
+def least(marks: Iterable[tuple[int | None, bool]]) -> int | None:
+    """Return the least of the marks whose owners are not idle; None if one of them has none.
+
+    Where all are idle, nobody is left to hold the greatest of them back.
+    """
+    given = list(marks)
+    active = [mark for mark, idle in given if not idle]
+    known = [mark for mark in active if mark is not None]
+    if active:
+        return min(known) if len(known) == len(active) else None
+    return max((mark for mark, _ in given if mark is not None), default=None)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from holdfast.core.checkpoint import Totals
+from holdfast.core.commit import Carried
 from holdfast.core.machine import Machine
 from holdfast.core.pipeline import ACTIVE, FAILED, FAILING, FINISHED, OVER, Pipeline
 from holdfast.core.task import TaskStatus
@@ -135,6 +136,7 @@ class Job:
     status: JobStatus = S.PENDING
     request: str = ""
     saved: tuple[tuple[int, str], ...] = ()
+    carried: tuple[Carried, ...] = ()
     reason: str = ""
     since_s: float = 0.0  # the date of the submit
     ended_s: float = 0.0  # the date of the end; both are for people to read
@@ -151,7 +153,8 @@ def step(old: Job, event: object) -> Job:
         case PipelinesSeen(pipelines, at_s):
             new = _seen(old, pipelines)
             if new.status in TERMINAL:
-                new = replace(new, ended_s=at_s, totals=_totals(pipelines))
+                carried = _carried(pipelines) if new.saved else ()
+                new = replace(new, ended_s=at_s, totals=_totals(pipelines), carried=carried)
         case CancelAsked() if old.status is not S.FAILING:
             new = replace(old, status=S.CANCELING)
         case SavepointWanted(request) if old.status is S.RUNNING:
@@ -212,6 +215,11 @@ def _saving(job: Job, pipelines: tuple[Pipeline, ...], over: bool) -> Job:
         if p.checkpoints.latest and (p.status is FINISHED or (p.savepoint and p.savepoint.number))
     ]
     return replace(job, saved=tuple(parts)) if len(parts) == len(pipelines) else job
+
+
+def _carried(pipelines: tuple[Pipeline, ...]) -> tuple[Carried, ...]:
+    """Return what goes with a savepoint.  Only at the end have the listeners of its commit run."""
+    return tuple(Carried(p.number, p.commits.watermark, p.commits.listeners) for p in pipelines)
 
 
 def _totals(pipelines: tuple[Pipeline, ...]) -> Totals:

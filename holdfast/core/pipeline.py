@@ -35,6 +35,8 @@ from holdfast.core.task import (
 )
 
 FAILURES_KEPT = 10
+WAITING_MAX = 60
+"""So many complete checkpoints may wait for their commits: a record must not grow for ever."""
 
 
 class PipelineStatus(StrEnum):
@@ -201,6 +203,8 @@ def wanted(pipeline: Pipeline, kind: Kind) -> bool:
         return False
     if any(t.status is not TaskStatus.RUNNING for t in pipeline.tasks):
         return False  # a task that does not run cannot answer
+    if kind is Kind.PERIODIC and len(pipeline.commits.waiting) >= WAITING_MAX:
+        return False  # writers go on, and stage what the next one will hold
     if pipeline.savepoint:
         return kind is Kind.SAVEPOINT and pipeline.savepoint.number is None
     ended = pipeline.completion.status is CompletionStatus.ENDED

@@ -39,6 +39,7 @@ class Scene:
     """All that is known of a job at one moment.
 
     `since` are dates, by `task ...` and the like.  `buried`: only a line of history is left.
+    `troubles` say why listeners had to be asked again, by pipeline.
     """
 
     job: Job
@@ -53,6 +54,7 @@ class Scene:
     since: Mapping[str, float] = field(default_factory=dict)
     buried: bool = False
     queue: Queue = Queue()
+    troubles: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,9 @@ def _commits(scene: Scene, pipeline: Pipeline) -> Generator[Wait, None, bool]:
         whom = "sink " + ", ".join(pipeline.sinks)
     else:
         what = f"Pipeline {pipeline.number}: the listeners of commit {commits.through} are running."
-        whom = "its listeners"
+        trouble = scene.troubles.get(pipeline.number)
+        what += f" Its rows are visible; what fails is: {trouble}" if trouble else ""
+        whom = "the listeners of sink " + ", ".join(pipeline.sinks)
     yield Wait(what, whom, at_s or None, "It is tried again until it is done.")
     return True
 

@@ -27,7 +27,7 @@ from holdfast.core.duties import (
     Listen,
     StartCheckpoint,
 )
-from holdfast.core.gather import Acked, Counts, Gathering
+from holdfast.core.gather import Acked, Counts, Gathering, Staged
 from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import ACTIVE, Pipeline, PipelineDoomed, step, wanted
 from holdfast.core.task import TaskFailed
@@ -35,7 +35,8 @@ from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.master import blob, health
 from holdfast.master.desk import Desk
 from holdfast.master.keeper import Keeper
-from holdfast.master.ports import BlobBad, CommitOrder, Life, by_sink, commit_user
+from holdfast.master.listen import listen
+from holdfast.master.ports import BlobBad, CommitOrder, Life, ListenOrder, by_sink, commit_user
 from holdfast.master.publish import publish
 from holdfast.wire.messages import Barrier, DeployTask, TaskKey
 
@@ -59,6 +60,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.stood_since = stood_since
         self.gathering: Gathering | None = None
         self.taken_over = False
+        self.trouble = ""  # why the listeners of the last commit have not all heard of it
         self.rests: dict[tuple[str, int], float] = {}
         # Numbers of checkpoints that this leader made complete, began to commit, and gave up.
         self.made: set[int] = set()
@@ -108,8 +110,8 @@ class PipelineKeeper(Keeper[Pipeline]):
                 await self._gather(effect)
             case Commit():
                 await self._commit(effect)
-            case Listen(number, state):
-                await self._listen(number, state)
+            case Listen():
+                await self._listen(effect)
             case DropBlob(number, name):
                 await self._drop(number, name)
 
@@ -325,19 +327,32 @@ class PipelineKeeper(Keeper[Pipeline]):
                 self.desk, CommitOrder(self.life, user, completed.number, sink, staged, mark)
             )
 
-    async def _listen(self, number: int, state: str) -> None:
-        ports = self.desk.ports
-        user = commit_user(self.state.job, self.state.incarnation, self.state.number, "")
-        while True:
-            self.desk.check()
-            try:
-                remembered = await ports.durable(
-                    "table.listen", lambda: ports.tables.listen(user, number, state)
-                )
-                break
-            except (Unavailable, OutcomeUnknown):
-                await self.desk.ports.clock.sleep(self.desk.settings.retry_s)
-        await self.handle(Listened(number, remembered))
+    async def _listen(self, effect: Listen) -> None:
+        """Have listeners hear of a commit.  It stays, whatever becomes of them."""
+        # None is dropped before its listeners have run.
+        done = next(c for c in self.state.checkpoints.kept if c.number == effect.number)
+        order = ListenOrder(
+            self.life,
+            commit_user(self.state.job, self.state.incarnation, self.state.number, ""),
+            done.number, done.kind, self.state.sinks, self.state.commits.watermark, effect.state,
+        )  # fmt: skip
+        try:
+            heard = await listen(self.desk, order, lambda: self._shown(done), self._failed)
+        except (UserError, BlobBad) as error:
+            lost = "Its checkpoint is lost. " if isinstance(error, BlobBad) else ""
+            said = f"Commit {done.number} is visible, but its listeners cannot run. {lost}{error}"
+            await self.handle(PipelineDoomed(said))
+            return
+        self.trouble = ""
+        await self.handle(Listened(done.number, heard))
+
+    async def _shown(self, done: Completed) -> tuple[Staged, ...]:
+        """Return what the commit of a checkpoint has made visible."""
+        content = blob.read_for(await self._blob(done.blob), self.state, done)
+        return content.to_commit(done.previous)
+
+    def _failed(self, trouble: str) -> None:
+        self.trouble = trouble
 
     async def _drop(self, number: int, name: str) -> None:
         ports = self.desk.ports

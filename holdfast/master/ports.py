@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from holdfast.core.checkpoint import Kind
 from holdfast.core.gather import Staged
 from holdfast.errors import HoldfastError
 from holdfast.wire.messages import ToWorker
@@ -66,6 +67,25 @@ class CommitOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class ListenOrder:
+    """A commit that was made, for the listeners of a pipeline's sinks.
+
+    `user` has no sink: with one behind it, it is who committed to that.  `staged` is what the
+    commit has shown, in all sinks; None where no listener needs to know.  `state` is what
+    listeners remember.
+    """
+
+    life: Life
+    user: str
+    number: int
+    kind: Kind
+    sinks: tuple[str, ...]
+    watermark: int | None
+    state: str
+    staged: tuple[Staged, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TableState:
     """A table's version, and the highest number that a user has committed to it (0: none)."""
 
@@ -85,8 +105,15 @@ class Tables(Protocol):
         Raises `OutcomeUnknown` where that cannot be told, and `UserError` where it can never work.
         """
 
-    async def listen(self, user: str, number: int, state: str) -> str:
-        """Run the listeners of a commit; return what they must remember."""
+    async def listens(self, life: Life, sinks: tuple[str, ...]) -> bool:
+        """Say whether any of these sinks has a listener."""
+
+    async def listen(self, order: ListenOrder) -> str:
+        """Run the listeners of a commit; return what they must remember.  Repeatable.
+
+        Raises `Unavailable` or `OutcomeUnknown` where it may work later, and `UserError` where it
+        never can.
+        """
 
     async def finish(self, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:
         """Tell sinks that the input has ended, just before the last commit.  Repeatable.

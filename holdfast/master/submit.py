@@ -1,7 +1,9 @@
 """Make the records of a new job: what its planned form asks for, in the control plane's words."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from holdfast.core.commit import Carried, Commits
 from holdfast.core.completion import Completion
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
@@ -20,14 +22,19 @@ def new_records(
     spec: str,
     planned: model.Job,
     restore: Mapping[int, str] | None = None,
+    carried: Iterable[Carried] = (),
 ) -> tuple[Job, tuple[Pipeline, ...]]:
     """Return the records that a submit writes.
 
-    `restore` names the blob of a savepoint for each pipeline.  A stage's id is the name of the
-    source or sink in the records.
+    `restore` names the blob of a savepoint for each pipeline, and `carried` what goes with it.
+    A stage's id is the name of the source or sink in the records.
     """
+    begun = {one.pipeline: one.commits for one in carried}
     pipelines = tuple(
-        _pipeline(job_id, incarnation, part, planned, (restore or {}).get(part.id))
+        replace(
+            _pipeline(job_id, incarnation, part, planned, (restore or {}).get(part.id)),
+            commits=begun.get(part.id, Commits()),
+        )
         for part in planned.pipelines
     )
     job = Job(

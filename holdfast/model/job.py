@@ -30,6 +30,19 @@ class Guarantee(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class EventTime:
+    """Which column of a source says when a row happened, and how late rows may come.
+
+    `own`: the source itself names the column, so that it must have it.
+    """
+
+    column: str
+    delay_ms: int
+    idle_s: float
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """One plug-in of a job: which, with what options, fed by which stages.
 
@@ -45,6 +58,7 @@ class Stage:
     output: str | None
     parallelism: int
     place: Place
+    event_time: EventTime | None = None
 
 
 @dataclass(frozen=True, slots=True)

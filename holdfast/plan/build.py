@@ -71,14 +71,14 @@ def context_for(job: Job, task: Task, stage: Stage, job_id: str, allow_python: b
 def build_plugin(stage: Stage, registry: Registry, context: Context) -> Plugin[Any]:
     """Return the plug-in of a stage, with its options."""
     kind = _kind(stage, registry)
-    return kind(_options(stage, kind).own, context)
+    return kind(stage_options(stage, kind).own, context)
 
 
 def choose_transform(stage: Stage, registry: Registry, context: Context) -> Choice:
     """Return the transforms of a stage: one for all its tables, and those for named ones."""
     kind = _kind(stage, registry)
     assert issubclass(kind, Transform), f"{stage.id} is no transform"
-    read = _options(stage, kind)
+    read = stage_options(stage, kind)
     return Choice(
         default=None if read.own is None else kind(read.own, context),
         pattern=getattr(read.common, "table_match_regex", None),
@@ -149,7 +149,8 @@ def _kind(stage: Stage, registry: Registry) -> type[Plugin[Any]]:
     return kind
 
 
-def _options(stage: Stage, kind: type[Plugin[Any]]) -> StageOptions:
+def stage_options(stage: Stage, kind: type[Plugin[Any]]) -> StageOptions:
+    """Return the options of a stage that was checked."""
     # The check has already said what to do about unknown options; here they are just left out.
     report = Report(lenient=True)
     read = read_stage(kind, stage.role, stage.options, f"{stage.role} {stage.plugin}", report)

@@ -13,11 +13,11 @@ from holdfast.connect.plugin import Plugin
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.errors import Place
-from holdfast.model.job import Job, Mode, Role, Stage
+from holdfast.model.job import EventTime, Job, Mode, Role, Stage
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 from holdfast.plan.build import StageOptions, read_stage, stage_joins, stage_whole
 from holdfast.plan.common import INPUT_KEYS, OUTPUT_KEYS, Inputs, Name, find_entry
-from holdfast.plan.env import DEFAULT_NAME, Env, is_env_option, read_env
+from holdfast.plan.env import DEFAULT_NAME, Env, EnvOptions, is_env_option, read_env
 from holdfast.plan.split import sort_stages, split
 from holdfast.plan.wire import Ends, Links, wire
 
@@ -247,7 +247,7 @@ def _make_job(
     split_by: tuple[set[str], set[str]],
 ) -> Job:
     options = env.options
-    stages = _stages(found, links, options.parallelism)
+    stages = _stages(found, links, options)
     return Job(
         name=name or options.job_name or DEFAULT_NAME,
         mode=options.job_mode,
@@ -266,7 +266,7 @@ def _make_job(
     )
 
 
-def _stages(found: Sequence[_Found], links: Links, parallelism: int) -> tuple[Stage, ...]:
+def _stages(found: Sequence[_Found], links: Links, env: EnvOptions) -> tuple[Stage, ...]:
     """Return the stages in the order of the file; each takes its parallelism from what feeds it."""
     own = {f.ends.id: f.options.common.parallelism if f.options else None for f in found}
     stages = tuple(
@@ -279,12 +279,26 @@ def _stages(found: Sequence[_Found], links: Links, parallelism: int) -> tuple[St
             output=f.ends.output.text if f.ends.output else None,
             parallelism=own[f.ends.id] or 0,
             place=f.ends.place,
+            event_time=_event_time(f, env),
         )
         for f in found
     )
     by_id = {s.id: s for s in stages}
     for stage_id in sort_stages(stages):
         stage = by_id[stage_id]
-        inherited = by_id[stage.inputs[0]].parallelism if stage.inputs else parallelism
+        inherited = by_id[stage.inputs[0]].parallelism if stage.inputs else env.parallelism
         by_id[stage_id] = replace(stage, parallelism=stage.parallelism or inherited)
     return tuple(by_id.values())
+
+
+def _event_time(found: _Found, env: EnvOptions) -> EventTime | None:
+    """Return which column of a source says when a row happened; what it does not say, env does."""
+    if found.ends.role is not Role.SOURCE or not found.options:
+        return None
+    own = found.options.common
+    column = own.watermark_column or env.watermark_column
+    delay_s = env.watermark_delay if own.watermark_delay is None else own.watermark_delay
+    idle_s = env.watermark_idle if own.watermark_idle is None else own.watermark_idle
+    if column is None:
+        return None
+    return EventTime(column, round(delay_s * 1000), idle_s, own.watermark_column is not None)

@@ -76,6 +76,13 @@ class SourceCommon:
     plugin_output: str | None = option(None, aliases=OUTPUT_KEYS[1:])
     #: How many readers share the work; without it, that of env.
     parallelism: int | None = option(None, at_least=1)
+    #: The column that says when a row happened: a timestamp, a date, or milliseconds since 1970.
+    #: Without it, that of env.
+    watermark_column: str | None = option(None, key="watermark.column")
+    #: By how many seconds rows may come out of order; without it, that of env.
+    watermark_delay: float | None = option(None, key="watermark.delay.seconds", at_least=0)
+    #: After how many seconds without rows this source holds nothing back; without it, that of env.
+    watermark_idle: float | None = option(None, key="watermark.idle.seconds", at_least=0)
 
 
 @options
@@ -130,10 +137,10 @@ def common_class(role: Role, kind: type[Plugin[Any]] | None) -> type[object]:
 
 def separate(block: Block, cls: type[object]) -> tuple[Block, Block]:
     """Return a plug-in's block as (its common options, its own)."""
-    shared = _KEYS[cls]
-    common = tuple(e for e in block.entries if e.key in shared)
-    idle = ("plugin_name", *INPUT_KEYS, *OUTPUT_KEYS)  # idle where a role has no such end
-    own = tuple(e for e in block.entries if e.key not in shared and e.key not in idle)
+    heads = {key.split(".")[0] for key in _KEYS[cls]}  # a dotted key may stand as a block
+    common = tuple(e for e in block.entries if e.key.split(".")[0] in heads)
+    heads |= {"plugin_name", *INPUT_KEYS, *OUTPUT_KEYS}  # idle where a role has no such end
+    own = tuple(e for e in block.entries if e.key.split(".")[0] not in heads)
     return Block(common, block.place), Block(own, block.place)
 
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.connect.registry import Registry
-from holdfast.connect.sink import Sink
 from holdfast.model.job import Guarantee, Job, Pipeline, Role, Stage, Task
 from holdfast.model.secret import MASK
 from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
 from holdfast.plan.common import INPUT_KEYS, OUTPUT_KEYS
 from holdfast.plan.mask import masked
+from holdfast.plan.promises import promise_of
 
 Known = Mapping[str, Sequence[Table]] | None
 
@@ -80,8 +80,8 @@ def plan_data(job: Job, registry: Registry, tables: Known = None) -> dict[str, P
 
 def guarantee_of(stage: Stage, registry: Registry) -> Guarantee | None:
     """Return what a sink promises; None for other stages."""
-    kind = registry.find(stage.role, stage.plugin)
-    return kind.guarantee if kind and issubclass(kind, Sink) else None
+    promise = promise_of(stage, registry)
+    return promise.guarantee if promise else None
 
 
 def _settings(job: Job) -> Iterator[str]:
@@ -159,9 +159,9 @@ class _Drawing:
             parts.append(f"as {stage.output}")
         if stage.parallelism > 1:
             parts.append(f"parallelism {stage.parallelism}")
-        guarantee = guarantee_of(stage, self.registry)
-        if guarantee:
-            parts.append(guarantee.value)
+        promise = promise_of(stage, self.registry)
+        if promise:
+            parts.append(str(promise))
         return ", ".join(parts)
 
     def _details(self, stage: Stage, taken: int) -> Iterator[str]:
@@ -213,9 +213,9 @@ def _label(stage: Stage, registry: Registry, tables: Sequence[Table]) -> str:
     if stage.parallelism > 1:
         parts.append(f"parallelism {stage.parallelism}")
     parts += [str(t.path) for t in tables]
-    guarantee = guarantee_of(stage, registry)
-    if guarantee:
-        parts.append(guarantee.value)
+    promise = promise_of(stage, registry)
+    if promise:
+        parts.append(str(promise))
     return "<br/>".join(_escaped(p) for p in parts)
 
 
@@ -241,9 +241,13 @@ def _stage_data(
         "line": stage.place.line,
         "options": _options_data(stage, registry),
     }
-    guarantee = guarantee_of(stage, registry)
-    if guarantee:
-        shown["guarantee"] = guarantee.value
+    promise = promise_of(stage, registry)
+    if promise:
+        shown["guarantee"] = promise.guarantee.value
+        if promise.why:
+            shown["guarantee_why"] = promise.why
+    if stage.event_time:
+        shown["watermark_column"] = stage.event_time.column
     if stage.id in tables:
         shown["tables"] = [_table_data(t) for t in tables[stage.id]]
     return shown

@@ -40,6 +40,13 @@ class EnvOptions:
     rows_per_second: int | None = option(None, key="read_limit.rows_per_second", at_least=1)
     #: The most bytes each reader takes in a second.  Without it, no limit.
     bytes_per_second: int | None = option(None, key="read_limit.bytes_per_second", at_least=1)
+    #: The column that says when a row happened, in every source that has it and names no other: a
+    #: timestamp, a date, or milliseconds since 1970.  Without it, commits carry no watermark.
+    watermark_column: str | None = option(None, key="watermark.column")
+    #: By how many seconds rows may come out of order: the watermark stays so far behind.
+    watermark_delay: float = option(0.0, key="watermark.delay.seconds", at_least=0)
+    #: After how many seconds without rows a source does not hold the watermark back any more.
+    watermark_idle: float = option(60.0, key="watermark.idle.seconds", at_least=0)
     #: Tags that a worker must have to run this job.
     tag_filter: dict[str, str] = option({})
     #: Jar files that Spark loads, such as JDBC drivers, with semicolons between; as spark.jars.

@@ -17,8 +17,9 @@ _NAMES = re.compile(
     re.IGNORECASE,
 )
 _IN_TEXT = re.compile(
-    r"(?P<user>://[^/\s:@]*:)[^@\s]+(?=@)"
-    r"|(?P<key>\b[\w.-]*(?:password|passwd|pwd|secret|token|(?:api|secret|access)[-_]?key)\s*=\s*)"
+    # Bounded where they could go back and forth: whoever writes a job chooses the text.
+    r"(?P<user>://[^/\s:@]{0,256}:)[^@\s]{1,2048}(?=@)"
+    r"|(?P<key>(?:password|passwd|pwd|secret|token|(?:api|secret|access)[-_]?key)\s{0,9}=\s{0,9})"
     r"[^&;,\s]+",
     re.IGNORECASE,
 )
@@ -43,6 +44,17 @@ def masked(node: Node, cls: type[Any] | None, key: str = "") -> Plain:
             return masked_text(text)
         case Scalar():
             return to_plain(node)
+
+
+def is_secret(key: str) -> bool:
+    """Say whether an option is a secret by its name."""
+    return bool(_NAMES.search(key))
+
+
+def secret_keys(cls: type[Any]) -> set[str]:
+    """Return the keys of an options class, and of those inside it, that hold secrets."""
+    secret, inner = _declared(cls)
+    return secret.union(*(secret_keys(c) for c in inner.values() if c is not cls))
 
 
 def masked_text(text: str) -> str:

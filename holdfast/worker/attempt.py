@@ -22,7 +22,7 @@ from holdfast.model.job import Job, Role, Task
 from holdfast.model.tree import Plain
 from holdfast.plan.spec import decode_spec
 from holdfast.wire.messages import Barrier, DeployTask, Held
-from holdfast.worker.failures import GONE, explained
+from holdfast.worker.failures import GONE, explained, stack_of
 from holdfast.worker.meter import Tally
 from holdfast.worker.pace import Pace
 from holdfast.worker.task import Made, Running, TaskRun
@@ -175,7 +175,8 @@ class Attempt:
         self._shown = (read, written)
         fatal = isinstance(self.error, UserError)
         progress = self._rounds + self.beats
-        return Held(self.key, self.number, self.failure, progress, fatal, read, written)
+        stack = stack_of(self.error) if self.failure and self.error else ""
+        return Held(self.key, self.number, self.failure, progress, fatal, read, written, stack)
 
     def give_up(self, failure: str) -> None:
         """Fail it from outside: the leader must hear that it runs no more."""
@@ -276,6 +277,7 @@ class Attempt:
                 self._carried += [Staged(number, sink, asdict(c)) for c in committables]
         self._fresh = []
         self._positions[number] = dict(task.positions)
+        mark, idle = task.mark()
         self.answered = Acked(
             number=number,
             task=self.key.task,
@@ -284,6 +286,8 @@ class Attempt:
             positions=tuple(sorted(task.positions.items())),
             staged=tuple(self._carried),
             ended=task.ended,
+            watermark=mark,
+            idle=idle,
             counts=self.tally.counts(),
         )
         self._post(Answered(self, self.answered, barrier.through))

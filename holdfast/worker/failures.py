@@ -6,14 +6,19 @@ are the job's data and text, everything else may pass.
 """
 
 import re
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
 from holdfast.model.job import Stage
+from holdfast.plan.mask import masked_text
 
 MALFORMED = "spark.malformed_record"
 """The code of an error about a row that Spark's parser could not read whole."""
+
+STACK_MAX = 8_000
+"""How much of a stack is sent to the masters, in characters."""
 
 GONE = "spark.gone"
 """The code of an error that says that Spark's JVM does not answer any more."""
@@ -74,3 +79,9 @@ def _plain(sentence: str) -> str:
 def _first_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0][:500] if lines else "Spark failed and gave no reason"
+
+
+def stack_of(error: BaseException) -> str:
+    """Return where an error came from, its causes first, without secrets; the end of a long one."""
+    whole = "".join(traceback.format_exception(error))
+    return masked_text(whole[-STACK_MAX:].partition("\n")[2] if len(whole) > STACK_MAX else whole)

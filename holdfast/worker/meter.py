@@ -97,6 +97,7 @@ class Tally:
         self._lock = threading.Lock()
         self._read = counts.read
         self._written = {(w.sink, w.table): (w.rows, w.bytes) for w in counts.written}
+        self._latest = dict(counts.latest)
         self._group: str | None = None
         self._moving = Measured()
 
@@ -110,6 +111,11 @@ class Tally:
         with self._lock:
             before = self._written.get((sink, table), (0, 0))
             self._written[sink, table] = (before[0] + rows, before[1] + size)
+
+    def reached(self, source: str, latest_ms: int) -> None:
+        """Note the latest event time that a finished slice of a source has read."""
+        with self._lock:
+            self._latest[source] = max(latest_ms, self._latest.get(source, latest_ms))
 
     def watch(self, group: str) -> None:
         """Note the job group whose Spark jobs run now; a task has one at a time."""
@@ -142,4 +148,4 @@ class Tally:
                 Written(sink, table, rows, size)
                 for (sink, table), (rows, size) in sorted(self._written.items())
             )
-            return Counts(self._read, written)
+            return Counts(self._read, written, tuple(sorted(self._latest.items())))

@@ -21,6 +21,7 @@ from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 from holdfast.plan.build import build_plugin, context_for
 from holdfast.worker.compose import Composed, Composer
+from holdfast.worker.event_time import EventTimes
 from holdfast.worker.failures import MALFORMED, explained
 from holdfast.worker.meter import Measured, Tally, measure, settle
 
@@ -81,6 +82,7 @@ class TaskRun:
         self.number = 0
         self.at_end: frozenset[str] = frozenset()
         self._composed: tuple[dict[str, Slice], Composed] | None = None
+        self._times = EventTimes((job.stage(s) for s in task.stages), running.tally)
         python = running.allow_python
         self.stages = [job.stage(s) for s in task.stages]
         self.composer = Composer(job, task, registry, running.job_id, python)
@@ -107,6 +109,10 @@ class TaskRun:
         """Whether every source has been read to its end."""
         return len(self.at_end) == len(self.sources)
 
+    def mark(self) -> tuple[int | None, bool]:
+        """Return the task's watermark, and whether it is idle."""
+        return self._times.mark(self.at_end)
+
     def plan(self, budget: Budget) -> dict[str, Slice]:
         """Return the next slice of each source that has one; `at_end` has those without."""
         if self.task.whole:
@@ -131,6 +137,7 @@ class TaskRun:
             for committable in made:
                 tally.add_written(sink, committable.table, committable.rows, committable.bytes)
         tally.add_read(staged.rows)
+        self._times.seen()
         self.positions = staged.positions
         return staged
 
@@ -184,10 +191,12 @@ class TaskRun:
         if self._composed and self._composed[0] == slices:
             return self._composed[1]
         read: dict[str, Tables] = {}
+        self._times.forget()
         self.running.spark.sparkContext.setJobGroup(self.group, f"{self.task.id} reads", True)
         for stage_id, piece in slices.items():
             with explained(self._stage(stage_id)):
-                read[stage_id] = self.sources[stage_id].read(self.running.spark, piece.content)
+                rows = self.sources[stage_id].read(self.running.spark, piece.content)
+                read[stage_id] = self._times.watch(self._stage(stage_id), rows)
         self._composed = (dict(slices), self.composer.compose(read))
         return self._composed[1]
 

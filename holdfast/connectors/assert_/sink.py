@@ -26,6 +26,7 @@ class Assert(Sink[AssertOptions]):
 
     name = "Assert"
     guarantee: ClassVar[Guarantee] = Guarantee.AT_LEAST_ONCE
+    because = "rows are checked as they come"
 
     def __init__(self, options: AssertOptions, context: Context) -> None:
         super().__init__(options, context)

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 from holdfast.connect.options import option, options
+from holdfast.connectors.lake.mark_options import MarkDoneOptions
 from holdfast.connectors.lake.place import Place, place_problem
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
 from holdfast.model.secret import Secret
 
 
 @options
-class DeltaSinkOptions:
+class DeltaSinkOptions(MarkDoneOptions):
     """Options of the Delta sink."""
 
     #: The folder of the table; may hold `${table_name}` and its like.  Or give `warehouse`.
@@ -39,6 +40,7 @@ class DeltaSinkOptions:
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield what no single option can tell: (option, sentence)."""
+        yield from self.mark_problems()
         if (self.path is None) == (self.warehouse is None):
             yield "path", "give either 'path' or 'warehouse'."
             return

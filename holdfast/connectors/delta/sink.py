@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from holdfast.connect.sink import Committable, Identifier, Leftovers, Sink, Staging
+from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers, Sink, Staging
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.delta.actions import VERSION, Staged, file_of
 from holdfast.connectors.delta.commit import check, commit
@@ -12,18 +12,27 @@ from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.schema import to_delta
 from holdfast.connectors.lake.columns import fit, fitted
 from holdfast.connectors.lake.footers import staged_parts
+from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.place import Place, jar_problem, no_table
-from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls
+from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
 from holdfast.connectors.lake.stage import stage, staging_folder, sweep
 from holdfast.errors import UserError
 from holdfast.model.table import Table
+from holdfast.model.tree import Plain
 
 
 class DeltaSink(Sink[DeltaSinkOptions]):
     """Tables of Delta Lake.  Rows are added; a changelog is refused."""
 
     name = "Delta"
+
+    notes = """\
+Commits are made by the leader: files are added, and the job's number is written down, in one
+version of the table. Its commit info has `holdfast.user`, `holdfast.number` and, where one is
+known, `holdfast.watermark`. Delta has no tags, so savepoints get none: the version of a savepoint
+is the one whose `holdfast.number` is the savepoint's checkpoint, or the last one below it.
+"""
 
     @classmethod
     def lacks(cls, options: DeltaSinkOptions, spark: Mapping[str, str]) -> Iterator[str]:
@@ -62,6 +71,16 @@ class DeltaSink(Sink[DeltaSinkOptions]):
         """Remove staged files."""
         for one in map(_staged, committables):
             self._place(one.url).remove(one.folder)
+
+    @property
+    def listens(self) -> bool:
+        """Whether partitions are to be marked."""
+        return self.options.mark_done is not None
+
+    def listen(self, commit: Heard, state: Plain) -> Plain:
+        """Mark the partitions that are done."""
+        touched = {p: None for c in commit.committables for p in _partitions(c)}
+        return MarkDone(self.options, self._place).heard(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove what is staged for a job, or for former attempts of a task of it."""
@@ -107,6 +126,7 @@ class DeltaSink(Sink[DeltaSinkOptions]):
                 " this sink does not do.",
                 code="sink.table_refused",
             )
+        refuse_unpartitioned(f"Delta cannot write to {options.url}", log.partitions, options)
         keys, there = [k.lower() for k in options.partition_keys], log.partitions
         if keys and keys != [k.lower() for k in there]:
             raise UserError(
@@ -169,6 +189,15 @@ def _matched(keys: Sequence[str], table: Table, about: str) -> list[str]:
             code="sink.partition_keys",
         )
     return [known[k.lower()] for k in keys]
+
+
+def _partitions(committable: Committable) -> Iterator[Partition]:
+    """Yield the partition of each file."""
+    staged = _staged(committable)
+    for file in staged.files:
+        folder = file.final.rpartition("/")[0]
+        if folder:
+            yield Partition(committable.table, staged.url, folder, tuple(file.partition.items()))
 
 
 def _staged(committable: Committable) -> Staged:

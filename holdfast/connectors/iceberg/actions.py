@@ -3,11 +3,12 @@
 import base64
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from holdfast.connectors.iceberg.library import iceberg
 from holdfast.connectors.lake.footers import ColumnStats, Part
+from holdfast.connectors.lake.partitions import value_texts
 from holdfast.model.tree import Plain
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Staged:
     fields: dict[str, str]
     numbered: bool
     files: list[File]
+    partitions: list[str] = field(default_factory=list)
 
     def to_plain(self) -> Plain:
         """Return this as a checkpoint stores it."""
@@ -76,7 +78,7 @@ def file_of(
     part: Part, number: int, folder: str, schema: "Schema", partitions: Sequence[str]
 ) -> File:
     """Return how a staged file will be added to the table."""
-    values = [None if text == "n" else (text or "")[1:] for text in part.partition]
+    values = value_texts(part.partition)
     pairs = zip(partitions, values, strict=True)
     where = "/".join(f"{k}={'null' if v is None else v}" for k, v in pairs)
     # Spark gives files of one task the same name in every partition.

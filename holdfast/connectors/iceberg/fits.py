@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
-from holdfast.connectors.iceberg.rows import TEXTS
 from holdfast.connectors.iceberg.table import IcebergTable
 from holdfast.connectors.lake.columns import fit
+from holdfast.connectors.lake.partitions import TEXTS
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 
@@ -37,18 +37,6 @@ def check_table(table: IcebergTable, rows: Table, options: IcebergSinkOptions) -
     if options.case_sensitive:
         _check_case(columns, rows, about)
     fit(columns, rows.columns, about, there)
-
-
-def matched(keys: Sequence[str], table: Table, about: str) -> list[str]:
-    """Return columns as the table spells them."""
-    known = {n.lower(): n for n in table.names}
-    missing = [k for k in keys if k.lower() not in known]
-    if missing:
-        raise UserError(
-            f"{about}: there is no column {missing[0]}. Columns: {', '.join(table.names)}.",
-            code="sink.keys",
-        )
-    return [known[k.lower()] for k in keys]
 
 
 def _check_case(columns: Sequence[Column], rows: Table, about: str) -> None:

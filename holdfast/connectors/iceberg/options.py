@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from holdfast.connect.options import option, options
 from holdfast.connectors.iceberg.codecs import CODECS
+from holdfast.connectors.lake.mark_options import MarkDoneOptions
 from holdfast.connectors.lake.place import S3_OPTIONS, S3_SCHEMES, place_problem
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
 
@@ -24,7 +25,7 @@ FORMAT = "write.format.default"
 
 
 @options
-class IcebergSinkOptions:
+class IcebergSinkOptions(MarkDoneOptions):
     """Options of the Iceberg sink."""
 
     #: What to call the catalog.  A catalog of type `sql` keeps its tables under this name.
@@ -62,9 +63,13 @@ class IcebergSinkOptions:
     data_save_mode: DataSaveMode = DataSaveMode.APPEND_DATA
     #: Only `main`: commits go to the table's main branch.
     commit_branch: str = option("main", key="iceberg.table.commit-branch")
+    #: Whether the snapshot of a savepoint gets a tag, which keeps it:
+    #: `savepoint-<job>-<incarnation>-<pipeline>-<checkpoint>`.
+    savepoint_tag: bool = option(False, key="sink.savepoint.auto-tag")
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield what no single option can tell: (option, sentence)."""
+        yield from self.mark_problems()
         yield from self._refused()
         yield from self._catalog_problems()
         for name in ("write_props", "create_props"):

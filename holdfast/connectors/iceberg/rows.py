@@ -4,7 +4,6 @@ Files keep the columns a table is partitioned by, as Iceberg's own writers do.  
 into folders by texts made from them, which tell null from nothing.
 """
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -16,24 +15,12 @@ from holdfast.connectors.iceberg.schema import has_numbers, is_numbered, numbere
 from holdfast.connectors.iceberg.table import IcebergTable
 from holdfast.connectors.lake.columns import fitted
 from holdfast.connectors.lake.footers import Part, staged_parts
+from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.place import Place
 from holdfast.connectors.lake.stage import stage
-from holdfast.model.types import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-TEXTS = {
-    # The text of a partition value by its type; instants and days as Iceberg counts them.
-    "string": "{}", "boolean": "CAST({} AS STRING)", "int": "CAST({} AS STRING)",
-    "bigint": "CAST({} AS STRING)", "decimal": "CAST({} AS STRING)",
-    "date": "CAST(unix_date({}) AS STRING)", "timestamp_tz": "CAST(unix_micros({}) AS STRING)",
-}  # fmt: skip
-
-
-def partition_names(partitions: Sequence[str]) -> list[str]:
-    """Return the names of the columns that Spark sorts rows into folders by."""
-    return [f"__holdfast_p{number}" for number in range(len(partitions))]
 
 
 def stage_rows(
@@ -65,10 +52,4 @@ def _fitted(rows: Rows, table: IcebergTable, options: IcebergSinkOptions) -> "Da
 
 def _keyed(frame: "DataFrame", table: IcebergTable) -> "DataFrame":
     """Return rows with a text for each partition column."""
-    kinds = {c.name: c.type.kind for c in table.columns}
-    texts = []
-    for key, name in zip(table.partitions, partition_names(table.partitions), strict=True):
-        value = quote(key)
-        text = TEXTS[kinds[key]].format(value)
-        texts.append(f"CASE WHEN {value} IS NULL THEN 'n' ELSE concat('v', {text}) END AS {name}")
-    return frame.selectExpr("*", *texts) if texts else frame
+    return keyed(frame, table.partitions, {c.name: c.type.kind for c in table.columns})

@@ -3,24 +3,29 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from holdfast.connect.plugin import Context
-from holdfast.connect.sink import Committable, Identifier, Leftovers, Sink, Staging
+from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers, Sink, Staging
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.iceberg.actions import VERSION, Staged, file_of
 from holdfast.connectors.iceberg.catalog import open_catalog, place_of, tables_like
 from holdfast.connectors.iceberg.commit import check, commit
-from holdfast.connectors.iceberg.fits import check_table, matched
+from holdfast.connectors.iceberg.fits import check_table
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.rows import stage_rows
 from holdfast.connectors.iceberg.schema import to_iceberg
 from holdfast.connectors.iceberg.table import IcebergTable
+from holdfast.connectors.iceberg.tags import tag_savepoint
+from holdfast.connectors.lake.columns import matched
+from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.place import Place, jar_problem
-from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls
+from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
 from holdfast.connectors.lake.stage import staging_folder, sweep
 from holdfast.errors import UserError
 from holdfast.model.table import Table
+from holdfast.model.tree import Plain
 
 
 class IcebergSink(Sink[IcebergSinkOptions]):
@@ -98,6 +103,22 @@ are refused, as are tables of format version 3.
         for one in map(_staged, committables):
             self._place(one.location).remove(one.folder)
 
+    @property
+    def listens(self) -> bool:
+        """Whether partitions are to be marked, or savepoints to be tagged."""
+        return self.options.mark_done is not None or self.options.savepoint_tag
+
+    def listen(self, commit: Heard, state: Plain) -> Plain:
+        """Tag the snapshot of a savepoint, and mark the partitions that are done."""
+        if commit.savepoint and self.options.savepoint_tag:
+            for name in tables_like(self._catalog, self.options):
+                load = partial(self._load, name)
+                tag_savepoint(load, commit.identifier, self.context.job_id)
+        if self.options.mark_done is None:
+            return state
+        touched = {p: None for c in commit.committables for p in _partitions(c)}
+        return MarkDone(self.options, self._place).heard(commit, touched, state)
+
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove what is staged for a job, or for former attempts of a task of it."""
         if self.options.catalog_type == "hadoop":
@@ -141,6 +162,8 @@ are refused, as are tables of format version 3.
             )
         if options.data_save_mode is DataSaveMode.DROP_DATA:
             found.clear()
+        about = f"Iceberg cannot write to {options.named}"
+        refuse_unpartitioned(about, found.partitions, options)
         check_table(found, table, options)
 
     def _create(
@@ -187,9 +210,20 @@ are refused, as are tables of format version 3.
                 file_of(part, number, folder, table.schema, table.partitions)
                 for number, part in enumerate(parts)
             ],
+            partitions=table.partitions,
         )
         counted, size = sum(p.rows for p in parts), sum(p.bytes for p in parts)
         yield Committable(VERSION, str(rows.table.path), counted, size, staged.to_plain())
+
+
+def _partitions(committable: Committable) -> Iterator[Partition]:
+    """Yield the partition of each file; its folder need not be the file's."""
+    staged = _staged(committable)
+    for file in staged.files if staged.partitions else ():
+        values = tuple(zip(staged.partitions, file.partition, strict=True))
+        pairs = (f"{quote(k)}={'null' if v is None else quote(v, safe='')}" for k, v in values)
+        folder = "/".join(("data", *pairs))
+        yield Partition(committable.table, staged.location, folder, values)
 
 
 def _no_table(name: str) -> UserError:

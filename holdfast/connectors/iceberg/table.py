@@ -212,6 +212,42 @@ class IcebergTable:
             ) from error
         return True
 
+    def snapshot_of(self, user: str, number: int) -> int | None:
+        """Return the snapshot of this user's last commit up to a number, if it is still there."""
+        found = [
+            (int(s.summary.additional_properties[NUMBER]), s.snapshot_id)
+            for s in self._metadata.snapshots
+            if s.summary and s.summary.additional_properties.get(USER) == user
+        ]
+        return max((f for f in found if f[0] <= number), default=(0, None))[1]
+
+    def tagged(self, tag: str) -> tuple[int, str] | None:
+        """Return the snapshot that has a tag, and the user who made it; None for no tag."""
+        ref = self._metadata.refs.get(tag)
+        if ref is None:
+            return None
+        there = self._metadata.snapshot_by_id(ref.snapshot_id)
+        facts = there.summary.additional_properties if there and there.summary else {}
+        return ref.snapshot_id, facts.get(USER, "")
+
+    def tag(self, snapshot: int, tag: str) -> bool:
+        """Give a snapshot a tag, on top of this state; False if the state has moved on."""
+        errors = iceberg("exceptions")
+        change = change_of(self._table)
+        try:
+            iceberg("table.update.snapshot").ManageSnapshots(change).create_tag(
+                snapshot, tag
+            ).commit()
+            change.commit_transaction()
+        except (errors.CommitFailedException, errors.ValidationException):
+            return False
+        except troubles() as error:
+            raise Unavailable(
+                f"Iceberg cannot tag {'.'.join(self.name)} with {tag}: {error}.",
+                code="sink.tag_failed",
+            ) from error
+        return True
+
     def _transaction(
         self, identifier: Identifier, files: Sequence[File], location: str, by_name: bool
     ) -> "Transaction":

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from holdfast.connect.tables import Rows
 from holdfast.errors import UserError
-from holdfast.model.table import Column
+from holdfast.model.table import Column, Table
 from holdfast.model.types import Type, quote
 
 WIDER = {
@@ -69,6 +69,18 @@ def fitted(rows: Rows, there: Sequence[Column], about: str, partitions: Sequence
     """Return rows with exactly the columns that are written."""
     fits = fit(there, rows.table.columns, about, partitions)
     return rows.with_frame(rows.visible.selectExpr(*(f.sql for f in fits)))
+
+
+def matched(keys: Sequence[str], table: Table, about: str) -> list[str]:
+    """Return columns as the table spells them."""
+    known = {n.lower(): n for n in table.names}
+    missing = [k for k in keys if k.lower() not in known]
+    if missing:
+        raise UserError(
+            f"{about}: there is no column {missing[0]}. Columns: {', '.join(table.names)}.",
+            code="sink.keys",
+        )
+    return [known[k.lower()] for k in keys]
 
 
 def _holds(table: Type, rows: Type) -> bool:

@@ -6,6 +6,7 @@ planned unless the jar that has one is there.
 
 import importlib.util
 import re
+import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,6 +101,25 @@ class Place:
         if folder:
             self.files.create_dir(f"{self.path}/{folder}", recursive=True)
         self.files.move(f"{self.path}/{source}", f"{self.path}/{target}")
+
+    def read(self, name: str) -> bytes | None:
+        """Return a small file below; None if there is none."""
+        try:
+            with self.files.open_input_stream(f"{self.path}/{name}") as stream:
+                return bytes(stream.read())
+        except FileNotFoundError:
+            return None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a small file below, whole, in the place of one that is there."""
+        folder, _, last = name.rpartition("/")
+        draft = f"{folder}/.{last}.{uuid.uuid4().hex}" if self.is_local else name
+        if self.is_local:
+            self.files.create_dir(f"{self.path}/{folder}", recursive=True)
+        with self.files.open_output_stream(f"{self.path}/{draft}") as stream:
+            stream.write(content)
+        if draft != name:
+            self.files.move(f"{self.path}/{draft}", f"{self.path}/{name}")
 
     def remove(self, folder: str) -> None:
         """Remove a folder below and what is in it, unless it is gone."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from holdfast.connectors.lake.footers import Part
+from holdfast.connectors.lake.mark_options import MarkDoneOptions
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 
@@ -14,6 +15,16 @@ def refuse_changelog(sink: str, table: Table) -> None:
             f"{sink} adds rows only, and {table.path} has updates and deletes. Keep what you need"
             " with the transform FilterRowKind, or RowKindExtractor.",
             code="sink.changelog",
+        )
+
+
+def refuse_unpartitioned(about: str, partitions: Sequence[str], options: MarkDoneOptions) -> None:
+    """Raise UserError if partitions are to be marked where there are none."""
+    if options.mark_done is not None and not partitions:
+        raise UserError(
+            f"{about}: partition.mark-done-action marks partitions, and the table has none. Leave"
+            " it out, or partition the table.",
+            code="sink.no_partitions",
         )
 
 

@@ -54,7 +54,7 @@ def stage(
 def sweep(place: Place, leftovers: Leftovers) -> None:
     """Remove what was staged for leftovers in every table that a path with placeholders names."""
     ours = safe_leftovers(leftovers)
-    for table in _tables_like(place):
+    for table in tables_like(place):
         staged = table.listed(HIDDEN)
         for entry in staged:
             found = _TRY.fullmatch(entry.base_name)
@@ -62,7 +62,8 @@ def sweep(place: Place, leftovers: Leftovers) -> None:
                 table.remove(f"{HIDDEN}/{entry.base_name}")
 
 
-def _tables_like(place: Place) -> list[Place]:
+def tables_like(place: Place) -> list[Place]:
+    """Return the folders that exist for a path, whatever its placeholders stand for."""
     if place.is_local:
         return [Place(str(folder), place.s3) for folder in folders_like(place.path)]
     return [place] if "${" not in place.url else []

@@ -1,13 +1,16 @@
 """The LocalFile sink."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from holdfast.connect.sink import Committable, Identifier, Leftovers, Sink, Staging
+from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers, Sink, Staging
 from holdfast.connect.tables import Rows, Tables
+from holdfast.connectors.lake.mark_done import MarkDone, Partition
+from holdfast.connectors.lake.place import Place
 from holdfast.connectors.local_file.commit import HIDDEN, VERSION, Staged, abort, commit
+from holdfast.connectors.local_file.find import partitions_of
 from holdfast.connectors.local_file.formats import Format
 from holdfast.connectors.local_file.names import file_name
 from holdfast.connectors.local_file.save_mode import prepare_folder
@@ -17,6 +20,7 @@ from holdfast.connectors.local_file.sweep import remove_tree, safe, sweep
 from holdfast.connectors.local_file.write import Layout, header_of, layout_of, stage
 from holdfast.errors import UserError
 from holdfast.model.table import Table
+from holdfast.model.tree import Plain
 
 
 class LocalFileSink(Sink[LocalFileSinkOptions]):
@@ -54,6 +58,17 @@ class LocalFileSink(Sink[LocalFileSinkOptions]):
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
         abort(_staged(c) for c in committables)
+
+    @property
+    def listens(self) -> bool:
+        """Whether partitions are to be marked."""
+        return self.options.mark_done is not None
+
+    def listen(self, commit: Heard, state: Plain) -> Plain:
+        """Mark the partitions that are done."""
+        keys = self.options.partition_by or ()
+        touched = {p: None for c in commit.committables for p in _partitions(c, keys)}
+        return MarkDone(self.options, Place).heard(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove what is staged for a job, or for former attempts of a task of it."""
@@ -128,6 +143,18 @@ def _has_header(options: LocalFileSinkOptions) -> bool:
     if options.format is Format.CSV:
         return options.plain_text and options.csv_string_quote_mode != "NONE"
     return options.format is not Format.TEXT
+
+
+def _partitions(committable: Committable, keys: Sequence[str]) -> Iterator[Partition]:
+    """Yield the partition of each file; folders without names have their values in order."""
+    staged = _staged(committable)
+    for _, target in staged.files:
+        folder = target.rpartition("/")[0]
+        values = partitions_of(target)
+        if folder and not values:
+            values = dict(zip(keys, folder.split("/"), strict=False))
+        if folder:
+            yield Partition(committable.table, staged.root, folder, tuple(values.items()))
 
 
 def _staged(committable: Committable) -> Staged:

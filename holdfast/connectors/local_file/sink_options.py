@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Literal
 
 from holdfast.connect.options import option, options
+from holdfast.connectors.lake.mark_options import MarkDoneOptions
 from holdfast.connectors.local_file.find import local_path
 from holdfast.connectors.local_file.formats import (
     CODEC_ENDINGS,
@@ -42,7 +43,7 @@ class DataSaveMode(StrEnum):
 
 
 @options
-class LocalFileSinkOptions:
+class LocalFileSinkOptions(MarkDoneOptions):
     """Options of the LocalFile sink."""
 
     path: str  #: The folder finished files appear in; may hold `${table_name}` and its like.
@@ -97,6 +98,9 @@ class LocalFileSinkOptions:
         """Yield what no single option can tell: (option, sentence)."""
         if local_path(self.path) == "/":
             yield "path", "path = '/' is the whole machine. Name a folder for this sink alone."
+        yield from self.mark_problems()
+        if self.mark_done is not None and not self.partition_by:
+            yield "mark_done", "partition.mark-done-action marks partitions: give partition_by."
         yield from self._name_problems()
         yield from self._format_problems()
         yield from self._encoding_problems()

@@ -14,7 +14,7 @@ from pyiceberg.table import StaticTable
 from pyiceberg.types import LongType
 
 from holdfast.connect.plugin import Context
-from holdfast.connect.sink import Committable, Identifier, Leftovers
+from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers
 from holdfast.connectors.iceberg import hadoop
 from holdfast.connectors.iceberg.actions import VERSION, Staged, file_of
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
@@ -318,3 +318,38 @@ def wrap_once(
         return made
 
     catalog.commit_table = commit_table
+
+
+def refs(world: World) -> dict[str, int]:
+    found = world.sink()._catalog.load_table(NAME).metadata.refs
+    return {name: ref.snapshot_id for name, ref in found.items() if name != "main"}
+
+
+def test_a_savepoint_tags_the_snapshot_of_its_commit_once(world: World) -> None:
+    sink, user = world.sink(savepoint_tag=True), "7.i1.1.Sink[0]-Iceberg"
+    assert sink.listens and not world.sink().listens
+    sink.commit(Identifier(user, 1), [world.stage()])
+    at = world.table().snapshot_of(user, 1)
+    sink.listen(Heard(Identifier(user, 1), ()), None)
+    assert refs(world) == {}, "no savepoint"
+    sink.commit(Identifier("other", 1), [world.stage()])
+    for _ in range(2):  # nothing was staged since commit 1, and a new leader repeats it
+        assert sink.listen(Heard(Identifier(user, 2), (), savepoint=True), None) is None
+    assert refs(world) == {"savepoint-7-i1-1-2": at}
+    for number in range(3, 40):
+        sink.commit(Identifier(user, number), [world.stage()])
+    assert world.table().snapshot_of(user, 2) == at, "a tag keeps its snapshot"
+
+
+def test_a_tag_of_somebody_else_is_never_moved(world: World) -> None:
+    sink, user = world.sink(savepoint_tag=True), "7.i1.1.Sink[0]-Iceberg"
+    sink.commit(Identifier("other", 1), [world.stage()])
+    theirs = world.table().snapshot_of("other", 1)
+    assert theirs and world.table().tag(theirs, "savepoint-7-i1-1-1")
+    sink.commit(Identifier(user, 1), [world.stage()])
+    sink.listen(Heard(Identifier(user, 1), (), savepoint=True), None)
+    assert refs(world) == {"savepoint-7-i1-1-1": theirs}
+    stale = world.table()
+    assert world.table().tag(theirs, "another")
+    mine = stale.snapshot_of(user, 1)
+    assert mine and not stale.tag(mine, "another"), "the table has moved on"

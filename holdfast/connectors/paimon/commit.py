@@ -1,0 +1,119 @@
+"""Bring staged files into a Paimon table: each commit once, whoever makes it and however often.
+
+Files are first moved from the staging folder to where the table's files are, where no reader looks
+for them until a snapshot names them.  So whatever is still in a staging folder is not committed,
+and may be removed.  Files that were moved and never named are left to those who remove orphan files
+of the table.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from holdfast.connect.sink import Identifier
+from holdfast.connectors.lake.place import Place, no_table
+from holdfast.connectors.paimon.files import File, Staged
+from holdfast.connectors.paimon.table import PaimonTable
+from holdfast.errors import OutcomeUnknown, Unavailable, UserError
+
+TRIES = 10
+
+
+def commit(identifier: Identifier, place: Place, staged: Sequence[Staged]) -> None:
+    """Make what was staged for one table visible.  A repeated identifier changes nothing."""
+    files = [file for one in staged for file in one.files]
+    for _ in range(TRIES):
+        with _looking_again(identifier, place):
+            table = _loaded(place)
+            if table.has(identifier, files):
+                return
+            _check_schema(table, staged)
+            if not _bring(identifier, place, files):
+                return
+            if table.add(identifier, files):
+                for one in staged:
+                    place.remove(one.folder)
+                return
+    raise Unavailable(
+        f"Paimon cannot commit to {place.url}: others always were faster, {TRIES} times.",
+        code="sink.commit_conflicts",
+    )
+
+
+def check(identifier: Identifier, place: Place, staged: Sequence[Staged]) -> None:
+    """Raise UserError if the commit is not made, and files it needs are gone."""
+    files = [file for one in staged for file in one.files]
+    with _looking_again(identifier, place):
+        missing = _missing(place, files)
+        if missing and not _loaded(place).has(identifier, files):
+            raise _lost(place, missing)
+
+
+@contextmanager
+def _looking_again(identifier: Identifier, place: Place) -> Iterator[None]:
+    """Say that nobody knows what came of it where the disk fails, or where the state that was
+    looked at has expired meanwhile."""
+    try:
+        yield
+    except OSError as error:
+        raise OutcomeUnknown(
+            f"Paimon cannot tell whether commit {identifier.number} to {place.url} was made:"
+            f" {error}. It looks again.",
+            code="sink.commit_unknown",
+        ) from error
+
+
+def _bring(identifier: Identifier, place: Place, files: Sequence[File]) -> bool:
+    """Move files to where the table has them, unless somebody has; False if all is done."""
+    for file, here in zip(files, place.has(f.staged for f in files), strict=True):
+        if here:
+            with suppress(FileNotFoundError):  # another committer is moving it, too
+                place.move(file.staged, file.final)
+    there = place.has(f.final for f in files)
+    missing = [f for f, here in zip(files, there, strict=True) if not here]
+    if not missing:
+        return True
+    if not _loaded(place).has(identifier, files):
+        raise _lost(place, missing[0])
+    return False
+
+
+def _missing(place: Place, files: Sequence[File]) -> File | None:
+    here = place.has(f.staged for f in files)
+    gone = [f for f, found in zip(files, here, strict=True) if not found]
+    moved = place.has(f.final for f in gone) if gone else []
+    return next((f for f, found in zip(gone, moved, strict=True) if not found), None)
+
+
+def _lost(place: Place, file: File) -> UserError:
+    return UserError(
+        f"Paimon cannot commit to {place.url}: the staged file {file.staged} is gone. Somebody has"
+        " moved or removed it; bring it back, or start the job anew.",
+        code="sink.staged_missing",
+    )
+
+
+def _loaded(place: Place) -> PaimonTable:
+    table = PaimonTable.load(place)
+    if table is None:
+        raise no_table("Paimon", place)
+    return table
+
+
+def _check_schema(table: PaimonTable, staged: Sequence[Staged]) -> None:
+    """Raise UserError if files were written for other columns, keys, partitions or buckets."""
+    for one in staged:
+        written = table.schema_of(one.schema)
+        same = written is not None and written.mark == one.mark
+        now = table.schema
+        if (
+            not same
+            or written is None
+            or (written.partitions, written.keys) != (now.partitions, now.keys)
+            or written.buckets != now.buckets
+        ):
+            raise UserError(
+                f"Paimon cannot commit to {table.place.url}: the table was made anew, or its keys,"
+                " partitions or buckets were changed, after rows were staged for it. Start the job"
+                " anew.",
+                code="sink.schema_changed",
+            )

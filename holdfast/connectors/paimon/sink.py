@@ -1,0 +1,192 @@
+"""The Paimon sink."""
+
+from collections.abc import Iterator, Sequence
+
+from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers, Sink, Staging
+from holdfast.connect.tables import Rows, Tables
+from holdfast.connectors.lake.columns import matched
+from holdfast.connectors.lake.mark_done import MarkDone, Partition
+from holdfast.connectors.lake.place import Place, no_table
+from holdfast.connectors.lake.refuse import refuse_unpartitioned
+from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
+from holdfast.connectors.lake.stage import staging_folder, sweep, tables_like
+from holdfast.connectors.paimon.commit import check, commit
+from holdfast.connectors.paimon.files import VERSION, Staged
+from holdfast.connectors.paimon.fits import check_schema, check_table
+from holdfast.connectors.paimon.manifests import check_library
+from holdfast.connectors.paimon.options import PaimonSinkOptions
+from holdfast.connectors.paimon.schema import new_schema
+from holdfast.connectors.paimon.staged import stage_table
+from holdfast.connectors.paimon.table import PaimonTable
+from holdfast.connectors.paimon.tags import tag_savepoint
+from holdfast.errors import UserError
+from holdfast.model.table import Table
+from holdfast.model.tree import Plain
+
+NEW_TABLE = {"file.format": "parquet"}
+
+
+class PaimonSink(Sink[PaimonSinkOptions]):
+    """Tables of Paimon.  Rows are added or, where the table has a primary key, replaced by it."""
+
+    name = "Paimon"
+
+    notes = """\
+Commits are made by the leader: files are moved to where the table's files are, and a new snapshot
+names them, this job's number and the watermark. Snapshots carry the property `holdfast.committed`.
+A snapshot gets its number by a hard link, which only one of many can make, so the warehouse must
+be on a disk that masters and workers share; object stores and HDFS are refused. Java's own writers
+rename instead on such a disk: let none commit to the same table at the same time.
+
+Manifests are merged as the table's `manifest.merge-min-count` says. Snapshots of this sink expire
+as its `snapshot.num-retained.min`, `snapshot.num-retained.max` and `snapshot.time-retained` say,
+unless it is `write-only`; what a tag, a consumer or a branch needs stays, and snapshots that others
+have made are theirs to expire.
+
+A table with a primary key needs `bucket` (a fixed number; 1 for each GB of a partition) and
+`sequence.field` among its options: a column that grows with each change of a row, such as the time
+of the change. Rows are staged before those of the checkpoint before are committed, so that only
+their own values tell which of two rows of a key is the later one. Of rows with the same value, the
+one that was staged later counts. Changelogs are applied: a DELETE removes the row of its key. Key
+columns are not repeated in files, as Paimon's Rust writer does not repeat them (Java calls it
+`data-file.thin-mode`). Files are not compacted here: let Paimon's own compaction run now and then,
+or readers slow down.
+Refused, as they would not be kept: `changelog-producer`, `deletion-vectors.enabled`, every
+`merge-engine` but `deduplicate`, dynamic buckets, keys without the partition columns.
+
+Partitions may be of type STRING, BOOLEAN, TINYINT, SMALLINT, INT, BIGINT or DATE. The options that
+mark partitions as done, and `sink.savepoint.auto-tag`, may also stand among the options of the
+table (`paimon.table.write-props`), where Paimon has them.
+"""
+
+    def prepare(self, tables: Sequence[Table]) -> None:
+        """Apply the save modes to each table; raise where rows will not fit it."""
+        check_library()
+        for table in tables:
+            self._prepare(table, self.options_for(table))
+
+    def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
+        """Let Spark write each table into a hidden folder of it."""
+        made: list[Committable] = []
+        try:
+            for number, rows in enumerate(tables):
+                made += self._write(rows, staging_folder(staging, number))
+        except BaseException:
+            self.abort(made)  # nobody will hear of them
+            raise
+        return made
+
+    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+        """Name staged files in the next snapshots of their tables."""
+        staged = [_staged(c) for c in committables]
+        tables = {url: [s for s in staged if s.url == url] for url in (s.url for s in staged)}
+        for url, part in tables.items():
+            check(identifier, Place(url), part)  # all tables, before the first one shows any
+        for url, part in tables.items():
+            commit(identifier, Place(url), part)
+
+    def abort(self, committables: Sequence[Committable]) -> None:
+        """Remove staged files."""
+        for one in map(_staged, committables):
+            Place(one.url).remove(one.folder)
+
+    @property
+    def listens(self) -> bool:
+        """Whether partitions are to be marked, or savepoints to be tagged."""
+        return self.options.marks.mark_done is not None or self.options.tags_savepoints
+
+    def listen(self, commit: Heard, state: Plain) -> Plain:
+        """Tag the snapshot of a savepoint, and mark the partitions that are done."""
+        if commit.savepoint and self.options.tags_savepoints:
+            for place in tables_like(self.options.place):
+                tag_savepoint(place, commit.identifier, self.context.job_id)
+        if self.options.marks.mark_done is None:
+            return state
+        touched = {p: None for c in commit.committables for p in _partitions(c)}
+        return MarkDone(self.options.marks, Place).heard(commit, touched, state)
+
+    def sweep(self, leftovers: Leftovers) -> None:
+        """Remove what is staged for a job, or for former attempts of a task of it."""
+        sweep(self.options.place, leftovers)
+
+    def _prepare(self, table: Table, options: PaimonSinkOptions) -> None:
+        place, mode = options.place, options.schema_save_mode
+        found = PaimonTable.load(place)
+        anew = found is None or mode is SchemaSaveMode.RECREATE_SCHEMA
+        self._refuse(table, options.keys if anew or found is None else found.schema.keys)
+        if found is None and mode is SchemaSaveMode.ERROR_WHEN_SCHEMA_NOT_EXIST:
+            raise no_table(self.name, place)
+        if not table.columns:
+            return  # only the rows will tell
+        if found is None and not mode.creates:
+            return
+        if found is None or anew:
+            found = self._create(table, options, anew=found is not None)
+        if options.data_save_mode is DataSaveMode.ERROR_WHEN_DATA_EXISTS and not found.is_empty:
+            raise UserError(
+                f"Paimon will not write to {place.url}: there are rows in it, and data_save_mode is"
+                " ERROR_WHEN_DATA_EXISTS. Empty it, or choose APPEND_DATA or DROP_DATA.",
+                code="sink.data_exists",
+            )
+        check_table(found, table, options)
+        about = f"Paimon cannot write to {place.url}"
+        refuse_unpartitioned(about, found.schema.partitions, options.marks)
+        if options.data_save_mode is DataSaveMode.DROP_DATA:
+            found.clear()
+
+    def _create(
+        self, table: Table, options: PaimonSinkOptions, *, anew: bool = False
+    ) -> PaimonTable:
+        about = f"Paimon cannot create {options.url}"
+        keys = matched(options.keys, table, f"{about} (paimon.table.primary-keys)")
+        parts = matched(options.partitions, table, f"{about} (paimon.table.partition-keys)")
+        said = {"bucket": "-1", **NEW_TABLE, **options.write_props}
+        schema = new_schema(table.columns, parts, keys, said, table.comment, about)
+        check_schema(schema, about)
+        return PaimonTable.create(options.place, schema, anew=anew)
+
+    def _write(self, rows: Rows, folder: str) -> Iterator[Committable]:
+        options = self.options_for(rows.table)
+        table = PaimonTable.load(options.place)
+        if table is None:
+            if not options.schema_save_mode.creates:
+                raise no_table(self.name, options.place)
+            self._refuse(rows.table, options.keys)
+            table = self._create(rows.table, options)
+        self._refuse(rows.table, table.schema.keys)
+        check_table(table, rows.table, options)
+        staged = stage_table(rows, table, folder, f"Paimon cannot write to {options.url}")
+        if staged.files:
+            counted = sum(file.meta["_ROW_COUNT"] for file in staged.files)
+            size = sum(file.meta["_FILE_SIZE"] for file in staged.files)
+            yield Committable(VERSION, str(rows.table.path), counted, size, staged.to_plain())
+
+    def _refuse(self, table: Table, keys: Sequence[str]) -> None:
+        """Raise UserError for updates and deletes where no key says of which row."""
+        if table.changelog and not keys:
+            raise UserError(
+                f"Paimon cannot apply the updates and deletes of {table.path} to a table without a"
+                " primary key. Give paimon.table.primary-keys, with bucket and sequence.field in"
+                " paimon.table.write-props, or keep inserts alone with the transform"
+                " FilterRowKind.",
+                code="sink.changelog",
+            )
+
+
+def _partitions(committable: Committable) -> Iterator[Partition]:
+    """Yield the partition of each file."""
+    staged = _staged(committable)
+    for file in staged.files:
+        where = file.final.rpartition("/bucket-")[0]
+        if file.values:
+            yield Partition(committable.table, staged.url, where, tuple(file.values.items()))
+
+
+def _staged(committable: Committable) -> Staged:
+    if committable.version != VERSION:
+        raise UserError(
+            f"Paimon cannot commit what version {committable.version} of it has staged;"
+            f" this is version {VERSION}.",
+            code="sink.committable_version",
+        )
+    return Staged.from_plain(committable.content)

@@ -1,0 +1,227 @@
+"""A Paimon table: create, look, and add files under a number.
+
+The fence is inside the commit.  We read the latest snapshot, look from there back whether this user
+has a number as high, and make the next snapshot on top of exactly that one.  Only one can have its
+number: whoever comes second looks again.  Each snapshot of ours carries the numbers of all our
+users, so that those before it may expire.
+"""
+
+import json
+import shutil
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from holdfast.connect.sink import Identifier
+from holdfast.connectors.lake.place import Place
+from holdfast.connectors.lake.stage import HIDDEN
+from holdfast.connectors.paimon.expire import expire
+from holdfast.connectors.paimon.files import File
+from holdfast.connectors.paimon.manifests import ADD, DELETE, Manifests, Record
+from holdfast.connectors.paimon.schema import PaimonSchema, load_schema, save_schema
+from holdfast.connectors.paimon.snapshots import (
+    APPEND,
+    COMMITTED,
+    USERS_MAX,
+    Snapshot,
+    Snapshots,
+)
+from holdfast.errors import Unavailable, UserError
+
+VERSION = 3
+NOBODY = "holdfast"
+NO_NUMBER = (1 << 63) - 1
+"""What Paimon says of a commit that has no number."""
+
+EXPIRE_EVERY = 10
+
+
+class PaimonTable:
+    """The state of one table as it was read, and changes on top of it."""
+
+    def __init__(self, place: Place, schema: PaimonSchema) -> None:
+        self.place = place
+        self.schema = schema
+        self._path = Path(place.path)
+        self._snapshots = Snapshots(self._path)
+        self._head = self._snapshots.latest()
+
+    @classmethod
+    def load(cls, place: Place) -> "PaimonTable | None":
+        """Read the latest state; None if there is no table."""
+        try:
+            schema = load_schema(Path(place.path))
+            return None if schema is None else cls(place, schema)
+        except OSError as error:
+            raise Unavailable(
+                f"Paimon cannot read the table {place.url}: {error}.", code="sink.table_unreadable"
+            ) from error
+
+    @classmethod
+    def create(cls, place: Place, schema: PaimonSchema, *, anew: bool = False) -> "PaimonTable":
+        """Create the table unless somebody has; `anew` drops one that is there."""
+        path = Path(place.path)
+        try:
+            if anew:
+                _drop(path)
+            save_schema(path, schema)
+        except OSError as error:
+            raise UserError(
+                f"Paimon cannot create the table {place.url}: {error}. Check who may write there.",
+                code="sink.create_failed",
+            ) from error
+        found = cls.load(place)
+        assert found is not None, "a table that was just created is there"
+        return found
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the table has no files."""
+        return not self._live()
+
+    def schema_of(self, number: int) -> PaimonSchema | None:
+        """Return a version of the columns; None if there is no such version."""
+        return load_schema(self._path, number)
+
+    def clear(self) -> None:
+        """Remove all rows; former snapshots of the table keep them."""
+        gone = [{**entry, "_KIND": DELETE} for entry in self._live()]
+        if gone and not self._publish(gone, "OVERWRITE", NOBODY, NO_NUMBER, None):
+            raise Unavailable(
+                f"Paimon cannot empty the table {self.place.url}: somebody commits to it.",
+                code="sink.table_unchanged",
+            )
+
+    def has(self, identifier: Identifier, files: Sequence[File]) -> bool:
+        """Say whether this commit, or a later one of its user, is made."""
+        return self._has(self._head, identifier, files)
+
+    def add(self, identifier: Identifier, files: Sequence[File]) -> bool:
+        """Add files and the number on top of this state; False if the state has moved on."""
+        entries = [file.entry(ADD) for file in files]
+        user, number = identifier.user, identifier.number
+        return self._publish(entries, APPEND, user, number, identifier.watermark, files)
+
+    def _has(
+        self, head: Snapshot | None, identifier: Identifier, files: Sequence[File], down_to: int = 1
+    ) -> bool:
+        last = head
+        for last in self._snapshots.back_from(head, down_to):
+            known = last.committed
+            if known is not None:
+                if identifier.user in known or len(known) < USERS_MAX:
+                    return known.get(identifier.user, -1) >= identifier.number
+                break  # it may have been forgotten
+        else:
+            if last is None or last.number == 1:
+                return False
+        # What would tell has expired; the files themselves tell, as their names are used once.
+        names = {file.name for file in files}
+        return any(entry["_FILE"]["_FILE_NAME"] in names for entry in self._live(head))
+
+    def _publish(
+        self, entries: Sequence[Record], kind: str, user: str, number: int, watermark: int | None,
+        files: Sequence[File] = (),
+    ) -> bool:  # fmt: skip
+        """Make the next snapshot; False if there is one by now."""
+        head = self._head
+        manifests = Manifests(self._path, self.schema)
+        made = self._next(manifests, entries, kind, user, number, watermark)
+        if not self._snapshots.link(made):
+            manifests.drop_written()
+            return False
+        if not self._counts(made, manifests, Identifier(user, number), files):
+            self._snapshots.path(made.number).unlink(missing_ok=True)
+            return False
+        self._snapshots.hint(made.number)
+        if head is not None and made.number % EXPIRE_EVERY == 0:
+            expire(self._path, self._snapshots, made, self.schema)
+        return True
+
+    def _counts(
+        self, made: Snapshot, manifests: Manifests, identifier: Identifier, files: Sequence[File]
+    ) -> bool:
+        """Say whether a snapshot that has its number now is the table's.
+
+        It is not if others had made one of this number, and more, and let them expire.  They expire
+        in their order: it counts if the one before is still there.
+        """
+        before = made.number - 1
+        if before and self._snapshots.path(before).exists():
+            return True
+        head = self._snapshots.latest()
+        if head is None or head.number <= made.number:
+            return True
+        if any(one["_FILE_NAME"] in manifests.written for one in manifests.of(head)):
+            return True
+        return bool(files) and self._has(head, identifier, files, made.number + 1)
+
+    def _next(
+        self, manifests: Manifests, entries: Sequence[Record], kind: str, user: str, number: int,
+        watermark: int | None,
+    ) -> Snapshot:  # fmt: skip
+        base: Mapping[str, Any] = self._head.content if self._head else {}
+        there = manifests.merged(manifests.of(self._head))
+        base_list, base_size = manifests.write_list(there)
+        delta = [manifests.write(entries)] if entries else []
+        delta_list, delta_size = manifests.write_list(delta)
+        rows = sum(e["_FILE"]["_ROW_COUNT"] * (1 if e["_KIND"] == ADD else -1) for e in entries)
+        same = base.get("schemaId") == self.schema.number
+        content = {
+            "version": VERSION,
+            "uuid": str(uuid.uuid4()),
+            "id": int(base.get("id", 0)) + 1,
+            "schemaId": self.schema.number,
+            "baseManifestList": base_list,
+            "baseManifestListSize": base_size,
+            "deltaManifestList": delta_list,
+            "deltaManifestListSize": delta_size,
+            "indexManifest": base.get("indexManifest") if kind == APPEND else None,
+            "commitUser": user,
+            "commitIdentifier": number,
+            "commitKind": kind,
+            "timeMillis": int(time.time() * 1000),
+            "totalRecordCount": int(base.get("totalRecordCount") or 0) + rows,
+            "deltaRecordCount": rows,
+            "watermark": _later(base.get("watermark"), watermark),
+            "statistics": base.get("statistics") if same and kind == APPEND else None,
+            "nextRowId": base.get("nextRowId"),
+            "properties": {COMMITTED: self._committed(user, number)},
+        }
+        return Snapshot({key: value for key, value in content.items() if value is not None})
+
+    def _committed(self, user: str, number: int) -> str:
+        """Return the numbers of all users, with this one's."""
+        known: dict[str, int] = {}
+        for one in self._snapshots.back_from(self._head):
+            if one.committed is not None:
+                known = dict(one.committed)
+                break
+        if user != NOBODY:
+            known.pop(user, None)
+            known[user] = number
+        return json.dumps(dict(list(known.items())[-USERS_MAX:]))
+
+    def _live(self, head: Snapshot | None = None) -> list[Record]:
+        """Return the entries of all files of a state."""
+        return Manifests(self._path, self.schema).live(head or self._head)
+
+
+def _later(known: int | None, said: int | None) -> int | None:
+    """Return the later of two watermarks; a table's never goes back."""
+    return said if known is None else known if said is None else max(known, said)
+
+
+def _drop(path: Path) -> None:
+    """Remove a table, but not what is staged for the one that takes its place."""
+    entries = sorted(path.iterdir()) if path.is_dir() else []
+    first = ("schema", "snapshot")  # what makes it a table goes first
+    for entry in sorted(entries, key=lambda e: e.name not in first):
+        if entry.name == HIDDEN:
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()

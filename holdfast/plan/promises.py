@@ -1,0 +1,34 @@
+"""What each sink of a job promises about its rows, and why it is not more."""
+
+from dataclasses import dataclass
+
+from holdfast.connect.registry import Registry
+from holdfast.connect.sink import Sink
+from holdfast.model.job import Guarantee, Job, Role, Stage
+from holdfast.plan.build import stage_options
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A sink's guarantee.  `why` says why it is only at-least-once; "" where nobody said."""
+
+    guarantee: Guarantee
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.guarantee} ({self.why})" if self.why else self.guarantee.value
+
+
+def guarantees(job: Job, registry: Registry) -> dict[str, Promise]:
+    """Return what each sink of a job promises, by stage id."""
+    found = ((stage.id, promise_of(stage, registry)) for stage in job.of(Role.SINK))
+    return {stage: promise for stage, promise in found if promise}
+
+
+def promise_of(stage: Stage, registry: Registry) -> Promise | None:
+    """Return what a sink promises with the options it has; None for other stages."""
+    kind = registry.find(stage.role, stage.plugin)
+    if kind is None or not issubclass(kind, Sink):
+        return None
+    guarantee = kind.promise(stage_options(stage, kind).own)
+    return Promise(guarantee, kind.because if guarantee is Guarantee.AT_LEAST_ONCE else "")
