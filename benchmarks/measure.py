@@ -21,6 +21,16 @@ class Cost:
     cpu_s: float
     started: float
     marks: dict[str, float]
+    spent: tuple[tuple[float, float], ...]
+    """What all processes had spent so far, at moments (epoch seconds)."""
+
+    def cpu_between(self, mark: str, other: str) -> float:
+        """CPU seconds spent between two marks."""
+        before, after = (self._spent_at(self.marks[name]) for name in (mark, other))
+        return after - before
+
+    def _spent_at(self, moment: float) -> float:
+        return max((cpu for at, cpu in self.spent if at <= moment), default=0.0)
 
     def since_start(self, mark: str) -> float:
         """Seconds from the command's start to a mark it set."""
@@ -31,7 +41,7 @@ def run(command: list[str], marks: Callable[[], dict[str, float]]) -> Cost:
     """Run a command to its end.  It must succeed; `marks` then reads the epoch seconds it left."""
     started, clock = time.time(), time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    spent: dict[int, float] = {}
+    spent: list[tuple[float, float]] = []
     done = threading.Event()
     sampler = threading.Thread(target=_sample, args=(process.pid, spent, done), daemon=True)
     sampler.start()
@@ -41,7 +51,7 @@ def run(command: list[str], marks: Callable[[], dict[str, float]]) -> Cost:
     if process.returncode != 0:
         raise SystemExit(f"{' '.join(command)} failed:\n{said[-3000:]}")
     wall = time.monotonic() - clock
-    return Cost(wall, sum(spent.values()), started, marks())
+    return Cost(wall, spent[-1][1], started, marks(), tuple(spent))
 
 
 def middle(values: list[float]) -> float:
@@ -49,8 +59,9 @@ def middle(values: list[float]) -> float:
     return median(values)
 
 
-def _sample(root: int, spent: dict[int, float], done: threading.Event) -> None:
-    """Note the CPU time of every process below `root`; the last reading of each counts."""
+def _sample(root: int, spent: list[tuple[float, float]], done: threading.Event) -> None:
+    """Note the CPU time of all processes below `root`; the last reading of each counts."""
+    latest: dict[int, float] = {}
     while not done.wait(SAMPLE_S):
         parents: dict[int, int] = {}
         times: dict[int, float] = {}
@@ -65,7 +76,8 @@ def _sample(root: int, spent: dict[int, float], done: threading.Event) -> None:
                 times[pid] = (int(fields[11]) + int(fields[12])) / TICKS
         for pid, cpu in times.items():
             if _below(pid, root, parents):
-                spent[pid] = cpu
+                latest[pid] = cpu
+        spent.append((time.time(), sum(latest.values())))
 
 
 def _below(pid: int, root: int, parents: dict[int, int]) -> bool:

@@ -4,9 +4,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import copy, jdbc
+from benchmarks import commits, copy, jdbc, sinks
 
-ALL: dict[str, Callable[[Path], bool]] = {"copy": copy.main, "jdbc": jdbc.main}
+ALL: dict[str, Callable[[Path], bool]] = {
+    "copy": copy.main,
+    "sinks": sinks.main,
+    "jdbc": jdbc.main,
+    "commits": commits.main,
+}
 
 
 def main() -> int:
