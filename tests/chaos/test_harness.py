@@ -15,6 +15,7 @@ from holdfast.testing.chaos.catalogue import chosen, rotating
 from holdfast.testing.chaos.ledger import Ledger, late_writes, tell
 from holdfast.testing.chaos.proxy import Proxy
 from holdfast.testing.chaos.reader import flaws, hidden_files, ids
+from holdfast.testing.chaos.sinks import KINDS
 from holdfast.testing.oracle.check import check_story
 from holdfast.testing.oracle.events import Try, Write, to_line
 
@@ -126,7 +127,8 @@ async def _break_network() -> None:
 
 
 def test_every_scenario_has_its_turn() -> None:
-    mine = chosen("sqlite", [])
+    # Those for each kind of sink are for `make chaos` alone.
+    mine = [s for s in chosen("sqlite", []) if not s.sink]
     turns = -(-len(mine) // 12)
     seen = {s.id for turn in range(turns) for s in rotating("sqlite", turn, 12)}
     assert seen == {s.id for s in mine}
@@ -137,6 +139,19 @@ def test_every_scenario_has_its_turn() -> None:
 def test_windows_that_are_not_there_are_refused() -> None:
     with pytest.raises(UserError, match="Z99"):
         chosen("sqlite", ["Z99"])
+
+
+def test_a_window_may_be_named_with_a_kind_of_sink() -> None:
+    assert {s.sink for s in chosen("etcd", ["F05"])} == set(KINDS)
+    assert [s.key for s in chosen("etcd", ["F05-delta"])] == ["F05-delta"]
+
+
+def test_every_kind_of_sink_is_struck_in_many_windows() -> None:
+    for store in ("sqlite", "etcd", "postgres"):
+        found = [s for s in chosen(store, []) if s.window.startswith("F")]
+        assert len({s.window for s in found}) >= 15
+        for kind in KINDS:
+            assert len({s.window for s in found if s.sink == kind}) >= 5
 
 
 def test_windows_that_must_be_there() -> None:

@@ -1,30 +1,24 @@
-"""The good story, broken in one place for each invariant: checkpoints, commits, savepoints, L."""
+"""The good story, broken in one place for each invariant: checkpoints, commits, savepoints."""
 
 from dataclasses import replace
 from typing import Any
 
 from holdfast.core.checkpoint import Kind, Pending
 from holdfast.core.job import JobStatus
-from holdfast.core.task import TaskStatus
 from holdfast.testing.oracle import checkpoints, commits, completion, liveness, savepoints
 from holdfast.testing.oracle.events import (
     Ack,
     Blob,
-    Client,
     Drop,
-    End,
     Fault,
     Heard,
-    Left,
     Listen,
     Order,
     Publish,
     Read,
     Snapshot,
     Stage,
-    Stuck,
     Sweep,
-    Write,
 )
 from tests.sim.breaks import breaks, with_task
 from tests.sim.tales import (
@@ -278,6 +272,21 @@ def listener_left_out(e: Events) -> Events:
     return without(e, place(e, Listen, 1))
 
 
+@breaks("I53", commits.listeners)
+def listener_misled(e: Events) -> Events:
+    return changed(e, place(e, Listen, 1), files=())
+
+
+@breaks("I53", commits.remembered)
+def listeners_forgot(e: Events) -> Events:
+    return rewritten(e, PIPE, 0, lambda p: with_commits(replace(p, restore="b1"), listeners="x"))
+
+
+@breaks("I50", commits.remembered)
+def watermark_forgotten(e: Events) -> Events:
+    return rewritten(e, PIPE, 0, lambda p: replace(p, restore="b1"))
+
+
 @breaks("I55", commits.sinks)
 def sink_runs_ahead(e: Events) -> Events:
     return without(e, place(e, Snapshot))
@@ -334,63 +343,3 @@ def request_replaced(_: Events) -> Events:
 @breaks("I63", savepoints.one_request)
 def savepoint_and_end(_: Events) -> Events:
     return rewritten(saved(), PIPE, 9, lambda p: replace(p, final=1))
-
-
-@breaks("L1", liveness.leaders)
-def nobody_leads(e: Events) -> Events:
-    gone = Write(key="leader", revision=99, deleted=True, at=20.0)
-    return [*added(e, -1, gone), Stuck(at=90.0, why="")]
-
-
-@breaks("L1", liveness.leaders)
-def leader_comes_late(e: Events) -> Events:
-    gone = Write(key="leader", revision=99, deleted=True, at=20.0)
-    return added(e, -1, gone, Write(key="leader", revision=100, record="M2#1", at=90.0))
-
-
-@breaks("L3", liveness.rest)
-def never_rests(e: Events) -> Events:
-    return [*e, Stuck(why="L3 the jobs did not come to rest")]
-
-
-@breaks("L4", liveness.wishes)
-def cancel_hangs(e: Events) -> Events:
-    hangs = rewritten(e, JOB, 2, lambda j: replace(j, status=JobStatus.CANCELING))
-    return [*hangs, Stuck(why="L3")]
-
-
-@breaks("L5", liveness.cleanup)
-def tombstone_stays(e: Events) -> Events:
-    return [*e, Left(thing="key job/j")]
-
-
-@breaks("L6", liveness.tasks)
-def task_runs_on(e: Events) -> Events:
-    return without(e, place(e, End))
-
-
-@breaks("L7", liveness.requests)
-def request_hangs(e: Events) -> Events:
-    wish = Client(did="wants", what="cancel", job="j", incarnation="i1", at=20.0)
-    return [*e, wish, Client(did="saw the end", at=60.0)]
-
-
-@breaks("L9", liveness.restarts)
-def restarts_without_end(e: Events) -> Events:
-    return rewritten(e, PIPE, 11, lambda p: replace(p, retries=9))
-
-
-@breaks("L9", liveness.restarts)
-def restart_without_a_reason(e: Events) -> Events:
-    return rewritten(e, PIPE, 11, lambda p: with_task(p, attempt=2, status=TaskStatus.DONE))
-
-
-@breaks("L10", liveness.outages)
-def outage_fails_the_job(e: Events) -> Events:
-    failed = rewritten(e, JOB, 2, lambda j: replace(j, status=JobStatus.FAILED))
-    return added(failed, 4, Fault(fault="store down"))
-
-
-@breaks("L11", liveness.cleanup)
-def staged_file_stays(e: Events) -> Events:
-    return [*e, Left(thing="staged file f9")]

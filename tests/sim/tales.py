@@ -115,7 +115,7 @@ class Teller:
         self.tell(Publish(table="t", user=USER, number=number, version=number - 1))
         self.tell(Snapshot(table="t", user=USER, number=number, files=(file,), watermark=end), "")
         self.step(Committed(number, end))
-        self.tell(Listen(user="j.i1.1.", number=number))
+        self.tell(Listen(user="j.i1.1.", number=number, files=(file,)))
         self.step(Listened(number, ""))
 
 

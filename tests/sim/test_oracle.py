@@ -14,11 +14,11 @@ from holdfast.testing.oracle.promises import ELSEWHERE, PROMISES
 from holdfast.testing.oracle.story import Story, read_log
 from holdfast.testing.sim.oracle import story_of
 from holdfast.testing.sim.run import run_seed
-from tests.sim import more_breaks
+from tests.sim import late_breaks, more_breaks
 from tests.sim.breaks import BREAKS
 from tests.sim.tales import Events, changed, good, saved, wrote
 
-assert more_breaks, "importing it adds its stories to BREAKS"
+assert more_breaks and late_breaks, "importing them adds their stories to BREAKS"
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

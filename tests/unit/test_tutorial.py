@@ -4,8 +4,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from holdfast import Committable, Heard, Identifier
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial-connector.md"
 LINES_MAX = 35
@@ -20,9 +23,22 @@ def test_each_connector_fits_in_35_lines() -> None:
         assert len(code.splitlines()) <= LINES_MAX
 
 
+def test_the_printed_listener_remembers(tmp_path: Path) -> None:
+    made: dict[str, Any] = {}
+    exec(blocks("python")[2], made)
+    sink = made["Counted"](made["CountedOptions"](file=str(tmp_path / "count")), None)
+    rows, state = (Committable(1, "t", 1, 1, None),), None
+    for number, (held, final) in enumerate([(rows, False), ((), False), (rows, True)], 1):
+        heard = Heard(Identifier("u", number), held, final=final)
+        again = sink.listen(heard, state)
+        state = sink.listen(heard, state)
+        assert state == again
+    assert sink.listens and (tmp_path / "count").read_text() == "2 ended"
+
+
 @pytest.mark.spark
 def test_the_printed_connectors_run_the_printed_job(tmp_path: Path) -> None:
-    source, sink = blocks("python")
+    source, sink, _ = blocks("python")
     (tmp_path / "squares.py").write_text(source)
     (tmp_path / "json_folder.py").write_text(sink)
     (tmp_path / "job.conf").write_text(blocks("hocon")[0])

@@ -7,25 +7,35 @@ from holdfast.testing.chaos import (
     windows_c,
     windows_d,
     windows_e,
+    windows_f,
+    windows_f2,
     windows_w,
 )
 from holdfast.testing.chaos.scene import SCENARIOS, Scenario
 
-GROUPS = (windows_a, windows_b, windows_c, windows_d, windows_e, windows_w)
+GROUPS = (
+    windows_a, windows_b, windows_c, windows_d, windows_e, windows_f, windows_f2, windows_w
+)  # fmt: skip
 """Importing them has registered their scenarios."""
 
 
 def chosen(store: str, only: list[str]) -> list[Scenario]:
-    """Return the scenarios for a store: all of them, or those of some windows."""
-    mine = sorted((s for s in SCENARIOS if store in s.stores), key=lambda s: s.window)
-    unknown = [w for w in only if w not in {s.window for s in mine}]
+    """Return the scenarios for a store: all of them, or those of some windows.
+
+    A window may be named with a kind of sink: F05 is with every kind, F05-delta with one.
+    """
+    mine = sorted((s for s in SCENARIOS if store in s.stores), key=lambda s: s.key)
+    unknown = [w for w in only if w not in {name for s in mine for name in (s.window, s.key)}]
     if unknown:
         raise UserError(f"There is no scenario for {', '.join(unknown)}.  See --list.")
-    return [s for s in mine if not only or s.window in only]
+    return [s for s in mine if not only or {s.window, s.key} & {*only}]
 
 
 def rotating(store: str, turn: int, count: int) -> list[Scenario]:
-    """Return a few scenarios of all groups: as turns pass, every one has its day."""
-    mine = chosen(store, [])
+    """Return a few scenarios of all groups: as turns pass, every one has its day.
+
+    Those for each kind of sink are left out: they are many, and some need servers of their own.
+    """
+    mine = [s for s in chosen(store, []) if not s.sink]
     turns = -(-len(mine) // count)
     return mine[turn % turns :: turns]

@@ -14,6 +14,7 @@ from holdfast.testing.chaos.points import Points
 from holdfast.testing.chaos.process import Process
 from holdfast.testing.chaos.proxy import Proxy
 from holdfast.testing.chaos.servers import SERVERS, Server, free_ports
+from holdfast.testing.chaos.sinks import KINDS, SinkKind
 from holdfast.testing.oracle.events import Setting
 
 MASTERS = {"sqlite": ("M1",), "etcd": ("M1", "M2", "M3"), "postgres": ("M1", "M2")}
@@ -32,6 +33,9 @@ FAST = {
     "orphan_s": 60.0,
     "beat_s": 0.3,
 }
+
+PATIENT = {"worker_lost_s": 8.0, "progress_s": 120.0, "timeout_s": 60.0, "orphan_s": 300.0}
+"""For runs whose own kills leave Spark cold again and again, on a machine that may be busy."""
 
 
 class Cluster:
@@ -52,6 +56,7 @@ class Cluster:
         self.ports: dict[str, int] = {}
         self.to_store: dict[str, Proxy] = {}
         self.to_master: dict[tuple[str, str], Proxy] = {}
+        self._sinks: dict[str, SinkKind] = {}
         self._store: Store | None = None
         self._watching: asyncio.Task[None] | None = None
 
@@ -82,6 +87,8 @@ class Cluster:
             proxy.close()
             await proxy.closed()
         await asyncio.to_thread(self.server.remove)
+        for sink in self._sinks.values():
+            await asyncio.to_thread(sink.close)
 
     def remove(self) -> None:
         """Remove the folder."""
@@ -105,6 +112,12 @@ class Cluster:
             tombstone_s=s["tombstone_s"], interval_s=s["interval_s"], timeout_s=s["timeout_s"],
             worker_lost_s=s["worker_lost_s"], orphan_s=s["orphan_s"], lossy=False,
         )  # fmt: skip
+
+    def sink(self, name: str) -> SinkKind:
+        """Return a kind of sink; `start` it before it is used."""
+        if name not in self._sinks:
+            self._sinks[name] = KINDS[name](self.folder / "sinks" / name)
+        return self._sinks[name]
 
     def process(self, name: str) -> Process:
         """Return a process by its name."""

@@ -1,14 +1,16 @@
 """Jobs for scenarios: made-up rows with known ids, slow enough to be struck in the middle."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.testing.chaos.reader import flaws, hidden_files, ids
+from holdfast.testing.chaos.reader import flaws
+from holdfast.testing.chaos.sinks import Files, SinkKind
 
 ID_STEP = 10_000_000
 ENDLESS = 1_000_000
+FILES = Files(Path())
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,9 @@ class From:
 class Shape:
     """A job: sources for each of its pipelines, all of which lead to one sink each.
 
-    `interval_ms` None: a bounded job without checkpoints but the final one.
+    `interval_ms` None: a bounded job without checkpoints but the final one.  `tables`: into so many
+    tables each pipeline writes, all its rows into each.  `first` is the number of the first source:
+    jobs that share a table need sources with ids of their own.
     """
 
     pipelines: tuple[tuple[From, ...], ...] = ((From(), From()),)
@@ -37,13 +41,16 @@ class Shape:
     streaming: bool = False
     retries: int = 20
     parallelism: int = 1
+    timeout_ms: int | None = None
+    tables: int = 1
+    first: int = 0
 
     @property
     def sources(self) -> list[From]:
         """All sources, in order."""
         return [s for p in self.pipelines for s in p]
 
-    def text(self, name: str, out: Path) -> str:
+    def text(self, name: str, out: Path, kind: SinkKind = FILES) -> str:
         """Return the job file."""
         env = [
             f"job.name = {name}",
@@ -54,13 +61,15 @@ class Shape:
         ]
         if self.interval_ms is not None:
             env.append(f"checkpoint.interval = {self.interval_ms}")
+        if self.timeout_ms is not None:
+            env.append(f"checkpoint.timeout = {self.timeout_ms}")
         return "\n".join(
             ["env {", *(f"  {e}" for e in env), "}", "source {", *self._sources(), "}", "sink {",
-             *self._sinks(out), "}", ""]
+             *self._sinks(out, kind), "}", ""]
         )  # fmt: skip
 
     def _sources(self) -> Iterator[str]:
-        for number, one in enumerate(self.sources):
+        for number, one in enumerate(self.sources, self.first):
             yield f"""  FakeSource {{
     plugin_output = s{number}
     row.num = {one.total}
@@ -75,45 +84,57 @@ class Shape:
     }}
   }}"""
 
-    def _sinks(self, out: Path) -> Iterator[str]:
-        number = 0
-        for index, part in enumerate(self.pipelines, 1):
-            inputs = ", ".join(f"s{number + n}" for n in range(len(part)))
-            number += len(part)
-            yield f"""  LocalFile {{
-    plugin_input = [{inputs}]
-    path = "{out}/p{index}"
-    file_format_type = parquet
-  }}"""
+    def _sinks(self, out: Path, kind: SinkKind) -> Iterator[str]:
+        for index, part in enumerate(self._numbers(), 1):
+            inputs = ", ".join(f"s{number}" for number in part)
+            for table in self._tables(index):
+                yield kind.text(inputs, out, table)
 
-    def flaws(self, out: Path, finished: bool) -> list[str]:
-        """Say what is wrong with the rows that a reader sees."""
+    def _tables(self, index: int) -> list[str]:
+        """Return the tables of a pipeline."""
+        return [f"p{index}", *(f"p{index}_{n}" for n in range(2, self.tables + 1))]
+
+    def _numbers(self) -> Iterator[range]:
+        """Return the numbers of the sources of each pipeline."""
+        number = self.first
+        for part in self.pipelines:
+            yield range(number, number + len(part))
+            number += len(part)
+
+    def flaws(
+        self, out: Path, finished: bool, kind: SinkKind = FILES, beside: Iterable["Shape"] = ()
+    ) -> list[str]:
+        """Say what is wrong with the rows that a reader sees.
+
+        `beside` are other jobs that write to the same tables.
+        """
         found = []
-        number = 0
-        for index, part in enumerate(self.pipelines, 1):
-            seen = ids(out / f"p{index}")
-            for one in part:
-                first = first_id(number)
-                mine = {i: n for i, n in seen.items() if first <= i < first + ID_STEP}
-                count = one.total * self.parallelism if finished else None
-                found += [f"source {number}: {f}" for f in flaws(_counter(mine), first, count)]
-                number += 1
-            if set(seen) - {i for i in seen if 0 < i < number * ID_STEP}:
-                found.append("rows: ids of no source are shown")
+        others = {n for shape in beside for part in shape._numbers() for n in part}
+        for index, part in enumerate(self._numbers(), 1):
+            for table in self._tables(index):
+                seen = kind.shown(out, table)
+                for number in part:
+                    said = self._of_source(number, seen, finished)
+                    found += [f"table {table}, source {number}: {f}" for f in said]
+                made_by = {(i - 1) // ID_STEP for i in seen}
+                if made_by - {*part, *others}:
+                    found.append(f"table {table}: rows: ids of no source are shown")
         return found
 
-    def left(self, out: Path) -> list[Path]:
-        """Return the files that were staged and nobody has committed or removed."""
-        return hidden_files(out)
+    def left(self, out: Path, kind: SinkKind = FILES) -> list[str]:
+        """Return what was staged and nobody has committed or removed."""
+        return kind.left(out)
+
+    def _of_source(self, number: int, seen: Counter[int], finished: bool) -> list[str]:
+        first = first_id(number)
+        mine = {i: n for i, n in seen.items() if first <= i < first + ID_STEP}
+        total = self.sources[number - self.first].total
+        return flaws(Counter(mine), first, total * self.parallelism if finished else None)
 
 
 def first_id(number: int) -> int:
     """Return the first id of a source."""
     return number * ID_STEP + 1
-
-
-def _counter(found: dict[int, int]) -> Counter[int]:
-    return Counter(found)
 
 
 SHORT = Shape()

@@ -1,8 +1,10 @@
 """Read what a sink shows, with pyarrow alone: no code of the sinks, none of Spark."""
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 
@@ -29,6 +31,18 @@ def ids(folder: Path, column: str = "id") -> Counter[int]:
     found: Counter[int] = Counter()
     for path in shown_files(folder):
         values = pq.read_table(path, columns=[column]).column(column).to_pylist()
+        found.update(int(str(value)) for value in values)
+    return found
+
+
+def ids_of(files: Iterable[Path]) -> Counter[int]:
+    """Return the ids in files that others may be writing or moving at this moment."""
+    found: Counter[int] = Counter()
+    for path in files:
+        try:
+            values = pq.ParquetFile(path).read(["id"]).column("id").to_pylist()
+        except (FileNotFoundError, pa.ArrowInvalid):
+            continue  # it was moved, or is not whole yet
         found.update(int(str(value)) for value in values)
     return found
 

@@ -71,7 +71,7 @@ class Runner:
                     print(f"    {text}", flush=True)
                 if not result.ok:
                     print(f"    kept: {cluster.folder}", flush=True)
-                    print(f"    again: make chaos STORE={self.kind} ONLY={scenario.window}")
+                    print(f"    again: make chaos STORE={self.kind} ONLY={scenario.key}")
                     await self._close(keep=True)
         finally:
             await self._close(keep=False)
@@ -112,8 +112,9 @@ class Runner:
         result = Result(scenario.id, self.kind)
         assert self._tail
         self._tail.forget()
-        scene = Scene(cluster, scenario, f"{scenario.window.lower()}-{number}", self._tail)
+        scene = Scene(cluster, scenario, f"{scenario.key.lower()}-{number}", self._tail)
         scene.noted.append(cluster.setting())
+        await asyncio.to_thread(scene.sink.start)
         began_s = monotonic()
         try:
             await asyncio.wait_for(self._play(scene), SCENARIO_S)
@@ -158,7 +159,10 @@ def judge(scene: Scene) -> list[str]:
     for name, job in scene.jobs.items():
         if job.ended != job.ends:
             found.append(f"{name} ended as {job.ended}, not {job.ends}")
-        found += [f"{name}: {f}" for f in job.shape.flaws(job.out, job.ends == "FINISHED")]
+        beside = [o.shape for o in scene.jobs.values() if o is not job and o.out == job.out]
+        finished = job.ends == "FINISHED"
+        said = job.shape.flaws(job.out, finished, job.sink, beside)
+        found += [f"{name}: {f}" for f in said]
     left: list[Event] = [Left(at=monotonic(), process="world", thing=t) for t in _left(scene)]
     ids = [job.id for job in scene.jobs.values()]
     cluster = scene.cluster
@@ -179,7 +183,7 @@ def _left(scene: Scene) -> list[str]:
         found += [f"key {k}" for k in keys if not k.startswith("history/")]
         blobs = scene.cluster.folder / "blobs" / job.id
         found += [f"blob {p}" for p in sorted(blobs.rglob("*")) if p.is_file()]
-        found += [f"staged file {p}" for p in job.shape.left(job.out)]
+        found += [f"staged {name}" for name in job.shape.left(job.out, job.sink)]
     return found
 
 

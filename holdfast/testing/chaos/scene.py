@@ -7,7 +7,7 @@ waits for a record or an event that proves the moment.  `prove` says whether the
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -18,13 +18,11 @@ from holdfast.core.pipeline import Pipeline
 from holdfast.testing.chaos.client import Answer, Client
 from holdfast.testing.chaos.cluster import TOKEN, Cluster
 from holdfast.testing.chaos.jobs import SHORT, Shape
+from holdfast.testing.chaos.sinks import SinkKind
 from holdfast.testing.chaos.spec import spec_text
 from holdfast.testing.chaos.tail import Facts, Tail
 from holdfast.testing.oracle.events import Client as ClientEvent
 from holdfast.testing.oracle.events import Event, Fault
-
-START_S = 6.0
-"""How long a process may take to start on a busy machine."""
 
 Script = Callable[["Scene"], Awaitable[None]]
 
@@ -46,13 +44,17 @@ class Submitted:
     out: Path
     spec: str
     token: str
+    sink: SinkKind
     ends: str = "FINISHED"
     ended: str = ""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One window, struck once.  `stores` names those it makes sense for."""
+    """One window, struck once.  `stores` names those it makes sense for.
+
+    `sink` is the kind of sink its jobs write to, where the window is struck with several.
+    """
 
     window: str
     name: str
@@ -60,28 +62,41 @@ class Scenario:
     shape: Shape | None = SHORT
     stores: tuple[str, ...] = ("sqlite", "etcd", "postgres")
     waived: tuple[str, ...] = ()
+    sink: str = ""
+
+    @property
+    def key(self) -> str:
+        """What to call it to run it: the window, and the kind of sink."""
+        return f"{self.window}-{self.sink}" if self.sink else self.window
 
     @property
     def id(self) -> str:
         """The window and what is done to it."""
-        return f"{self.window} {self.name}"
+        return f"{self.key} {self.name}"
 
 
 SCENARIOS: list[Scenario] = []
 
 
-def window(id: str, shape: Shape | None = SHORT, **facts: Any) -> Callable[[Script], Script]:
-    """Register a scenario for a window, with one job `j` unless the shape is None."""
+def window(
+    id: str, shape: Shape | None = SHORT, sinks: Iterable[str] = ("",), **facts: Any
+) -> Callable[[Script], Script]:
+    """Register a scenario for a window, with one job `j` unless the shape is None.
+
+    `sinks`: one for each of these kinds of sinks.
+    """
 
     def register(script: Script) -> Script:
         name = script.__name__.strip("_")
-        SCENARIOS.append(Scenario(id, name, script, shape, **facts))
+        SCENARIOS.extend(Scenario(id, name, script, shape, sink=sink, **facts) for sink in sinks)
         return script
 
     return register
 
 
-def kill_at(id: str, *points: str | tuple[str, int], shape: Shape = SHORT) -> None:
+def kill_at(
+    id: str, *points: str | tuple[str, int], shape: Shape = SHORT, sinks: Iterable[str] = ("",)
+) -> None:
     """Register: whoever leads is killed at these points, one after another; the job ends well."""
 
     async def script(s: Scene) -> None:
@@ -96,7 +111,7 @@ def kill_at(id: str, *points: str | tuple[str, int], shape: Shape = SHORT) -> No
         s.untouched()
 
     words = " then ".join(p if isinstance(p, str) else f"{p[0]} {p[1]}" for p in points)
-    SCENARIOS.append(Scenario(id, f"kill {words}", script, shape))
+    SCENARIOS.extend(Scenario(id, f"kill {words}", script, shape, sink=sink) for sink in sinks)
 
 
 @dataclass
@@ -121,9 +136,9 @@ class Scene:
         return Client(self.cluster.urls, TOKEN)
 
     @property
-    def start_s(self) -> float:
-        """How long a new leader may take to come to life: nothing where others stand by."""
-        return 0.5 if len(self.cluster.masters) > 1 else START_S
+    def sink(self) -> SinkKind:
+        """The kind of sink that jobs write to."""
+        return self.cluster.sink(self.scenario.sink or "files")
 
     def say(self, text: str) -> None:
         """Put something worth knowing under the scenario's line."""
@@ -134,6 +149,7 @@ class Scene:
     async def submit(self, name: str = "j", shape: Shape | None = None, **facts: Any) -> Submitted:
         """Submit a job and wait for the yes."""
         job = self.new(name, shape, **facts)
+        await asyncio.to_thread(job.sink.make_room, job.out)
         answer = await self.client.submit(job.id, job.spec, job.token)
         self.claim(answer.yes, f"the submit of {name} was refused: {answer.message}")
         # The watch of the store may be a moment behind.
@@ -144,6 +160,7 @@ class Scene:
     async def submit_soon(self, name: str = "j", shape: Shape | None = None) -> Submitted:
         """Submit a job; `answered` waits for the yes."""
         job = self.new(name, shape)
+        await asyncio.to_thread(job.sink.make_room, job.out)
         asking = self.client.submit(job.id, job.spec, job.token)
         self._asking.append(asyncio.ensure_future(asking))
         return job
@@ -155,16 +172,21 @@ class Scene:
             self.claim(answer.yes, f"a submit was refused: {answer.message}")
         self._asking.clear()
 
-    def new(self, name: str, shape: Shape | None = None, id: str = "", **facts: Any) -> Submitted:
-        """Make a job, without submitting it; with the id of another, if that is given."""
+    def new(
+        self, name: str, shape: Shape | None = None, id: str = "", into: str = "", **facts: Any
+    ) -> Submitted:
+        """Make a job, without submitting it; with the id of another, if that is given.
+
+        `into` names a job whose tables it writes to.
+        """
         chosen = shape or self.scenario.shape
         assert chosen
         own = f"{self.prefix}-{name}"
-        out = self.cluster.folder / "out" / own
+        out = self.jobs[into].out if into else self.cluster.folder / "out" / own
         file = self.cluster.folder / "out" / f"{own}.conf"
-        file.write_text(chosen.text(own, out))
+        file.write_text(chosen.text(own, out, self.sink))
         spec, token = spec_text(file), secrets.token_hex(8)
-        job = Submitted(id or own, chosen, out, spec, token, **facts)
+        job = Submitted(id or own, chosen, out, spec, token, self.sink, **facts)
         self.jobs[name] = job
         return job
 

@@ -9,12 +9,13 @@ import importlib.util
 import os
 import signal
 import socket
-import sqlite3
 import subprocess
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+
+import apsw
 
 from holdfast.errors import UserError
 
@@ -84,7 +85,7 @@ class Server:
             if self.process.poll() is not None:
                 return False
             if time.monotonic() > deadline_s:
-                raise UserError(f"The store does not start; see {self.folder / 'log'}.")
+                raise UserError(f"The server does not start; see {self.folder / 'log'}.")
             time.sleep(0.02)
         return True
 
@@ -94,7 +95,7 @@ class SqliteFile(Server):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self._lock: sqlite3.Connection | None = None
+        self._lock: apsw.Connection | None = None
 
     def url(self, port: int) -> str:
         """Return the store's URL."""
@@ -110,9 +111,10 @@ class SqliteFile(Server):
     def kill(self) -> None:
         """Hold the file, so that nobody else can write to it."""
         if (self.folder / "store.db").exists() and not self._lock:
-            self._lock = sqlite3.connect(
-                self.folder / "store.db", isolation_level=None, timeout=20, check_same_thread=False
-            )
+            # The library that our view of the store uses too: with two in one process, closing a
+            # file in one would drop the locks of the other.
+            self._lock = apsw.Connection(str(self.folder / "store.db"))
+            self._lock.set_busy_timeout(20_000)
             self._lock.execute("BEGIN IMMEDIATE")
 
     def remove(self) -> None:

@@ -64,7 +64,7 @@ def _built(story: Story, old: Pipeline, new: Pipeline, acks: dict[AckKey, Ack]) 
         return  # `whole` speaks of it
     positions: dict[str, object] = {}
     staged: Counter[tuple[int, str, str]] = Counter()
-    marks: list[int | None] = []
+    marks: list[tuple[int | None, bool]] = []
     for task in old.tasks:
         place = task.place.incarnation if task.place else ""
         ack = acks.get((part_of(old), task.id, task.attempt, place, done.number))
@@ -73,16 +73,24 @@ def _built(story: Story, old: Pipeline, new: Pipeline, acks: dict[AckKey, Ack]) 
             return
         positions.update(ack.positions)
         staged.update(ack.staged)
-        marks += [] if ack.idle else [ack.watermark]
+        marks.append((ack.watermark, ack.idle))
     held = Counter(
         (int(str(s["created"])), s["sink"], file_name(s["content"])) for s in content.staged
     )
     if content.positions != positions or held != staged:
         yield f"I28 checkpoint {done.number} is not what its tasks answered"
-    known = [m for m in marks if m is not None]
-    least = min(known) if known and len(known) == len(marks) else None
-    if content.watermark != least:
-        yield f"I50 checkpoint {done.number} has watermark {content.watermark}, not {least}"
+    wanted = _watermark(marks)
+    if content.watermark != wanted:
+        yield f"I50 checkpoint {done.number} has watermark {content.watermark}, not {wanted}"
+
+
+def _watermark(marks: list[tuple[int | None, bool]]) -> int | None:
+    """The least of the writers that are not idle, if all have one; the greatest if all are idle."""
+    active = [mark for mark, idle in marks if not idle]
+    if active and None in active:
+        return None
+    known = [m for m in active or (mark for mark, _ in marks) if m is not None]
+    return (min(known) if active else max(known)) if known else None
 
 
 def stored_first(story: Story) -> Iterator[str]:
@@ -127,6 +135,9 @@ def retention(story: Story) -> Iterator[str]:
                 yield "I33 the latest checkpoint is not kept"
             if any(c.number not in kept for c in state.commits.waiting):
                 yield "I33 an uncommitted checkpoint is not kept"
+            commits = state.commits
+            if commits.listened < commits.through and commits.through not in kept:
+                yield "I33 a checkpoint is not kept whose listeners have not run"
             plain = [c for c in state.checkpoints.kept if c.kind is not Kind.SAVEPOINT]
             if len(plain) > state.retained + len(state.commits.waiting) + KEPT_SLACK:
                 yield f"I33 {len(plain)} checkpoints are kept, {state.retained} are wanted"

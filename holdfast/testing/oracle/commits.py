@@ -120,12 +120,40 @@ def listeners(story: Story) -> Iterator[str]:
         state = records.pipeline(owner[0]) if owner else None
         if state and listen.number > state.commits.through:
             yield f"I53 listeners ran for {listen.number} before its commit"
+        if owner and _misled(story, listen, owner[0]):
+            yield f"I53 listeners heard of other files than commit {listen.number} has"
         ran.add((listen.user, listen.number))
     for part, states in story.pipelines.items():
         user = commit_user(*part, "")
         for through in {s.commits.listened for s in states} - {0}:
             if (user, through) not in ran:
                 yield f"I53 no listener ran for {through} of {part.job}"
+
+
+def remembered(story: Story) -> Iterator[str]:
+    """I53 I50: what listeners remember, and the watermark, go with a savepoint."""
+    for part, states in story.pipelines.items():
+        began = states[0]
+        former = next(
+            (p for p, done in story.completed.items() for c in done if c.blob == began.restore),
+            None,
+        )
+        if former is None or not story.pipelines.get(former):
+            continue
+        left = story.pipelines[former][-1].commits
+        if left.listeners != began.commits.listeners:
+            yield f"I53 listeners of {part.job} forgot what they knew at its savepoint"
+        if left.watermark != began.commits.watermark:
+            yield f"I50 {part.job} forgot the watermark of its savepoint"
+
+
+def _misled(story: Story, listen: Listen, part: Part) -> bool:
+    """Whether listeners were told of other files than the commit's checkpoint holds."""
+    done = next((c for c in story.completed[part] if c.number == listen.number), None)
+    files = story.files(done) if done else None
+    if files is None or listen.files is None:
+        return False
+    return sorted(f for held in files.values() for f in held) != sorted(listen.files)
 
 
 def sinks(story: Story) -> Iterator[str]:
@@ -174,5 +202,6 @@ def settled(story: Story) -> Iterator[str]:
 
 
 CHECKS = (
-    rows, snapshots, filters, users, contents, watermarks, listeners, sinks, sweeping, settled,
+    rows, snapshots, filters, users, contents, watermarks, listeners, remembered, sinks, sweeping,
+    settled,
 )  # fmt: skip

@@ -222,10 +222,14 @@ class Snapshot(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Listen(Event):
-    """The listeners of a commit ran.  `user` has no sink: they are the pipeline's."""
+    """The listeners of a commit ran.  `user` has no sink: they are the pipeline's.
+
+    `files` is what they were told the commit has shown; None if nobody had to be told.
+    """
 
     user: str
     number: int
+    files: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

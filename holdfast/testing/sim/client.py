@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from holdfast.core.commit import Carried
 from holdfast.errors import Fenced, HoldfastError, UserError
 from holdfast.master.records import history_key, job_key
 from holdfast.testing.sim.plan import Plan, Wish
@@ -27,7 +28,7 @@ class Client:
 
     async def _life(self, life: int) -> None:
         incarnation = f"i{life}"
-        records = self.job.records(incarnation, self._saved(f"i{life - 1}"))
+        records = self.job.records(incarnation, *self._saved(f"i{life - 1}"))
         await self._insist("submit", lambda leader: leader.submit(*records))
         self.world.note("client", did="submitted", job=self.job.id, incarnation=incarnation)
         for wish in self.plan.wished(self.job, life):
@@ -77,11 +78,11 @@ class Client:
                 self.world.note("client", did="was answered", by=by, **about)
                 return
 
-    def _saved(self, incarnation: str) -> dict[int, str]:
+    def _saved(self, incarnation: str) -> tuple[dict[int, str], tuple[Carried, ...]]:
         """Return the savepoint that an earlier life has left: the next one goes on from it."""
         key = history_key(self.job.id, incarnation)
         ends = [e.get("record") for e in self.world.history.of("write") if e["key"] == key]
-        return dict(ends[0].saved) if ends and ends[0] else {}
+        return (dict(ends[0].saved), ends[0].carried) if ends and ends[0] else ({}, ())
 
     def _gone(self, incarnation: str) -> bool:
         """Say whether this life was buried; its history may have been trimmed since."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
-from holdfast.master.ports import BlobBad, CommitOrder, Life, TableState
+from holdfast.master.ports import BlobBad, CommitOrder, Life, ListenOrder, TableState
 
 if TYPE_CHECKING:
     from holdfast.testing.sim.world import World
@@ -190,16 +190,21 @@ class SimTables:
         )  # fmt: skip
         return True
 
-    async def listen(self, user: str, number: int, state: str) -> str:
+    async def listens(self, life: Life, sinks: tuple[str, ...]) -> bool:
+        """Have listeners for every commit."""
+        return True
+
+    async def listen(self, order: ListenOrder) -> str:
         """Run the listeners."""
         await asyncio.sleep(0.01 + self.world.loop.random.random() * 0.02)
         if self.deaf:
             self.deaf -= 1
-            self.world.note("fault", fault="listener failed", number=number)
+            self.world.note("fault", fault="listener failed", number=order.number)
             raise Unavailable("The listener did not answer.")
-        self.heard.append((user, number))
-        self.world.note("listen", user=user, number=number)
-        return str(max(int(state or 0), number))
+        self.heard.append((order.user, order.number))
+        files = [str(s.content) for s in order.staged or ()]
+        self.world.note("listen", user=order.user, number=order.number, files=files)
+        return str(int(order.state or 0) + len(files))
 
     async def finish(self, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:
         """Have no objection."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from holdfast.core import checkpoint, commit, duties
-from holdfast.core.checkpoint import Checkpoints, TookOver
+from holdfast.core import checkpoint, commit, duties, job
+from holdfast.core.checkpoint import Checkpoints, Completed, TookOver
 from holdfast.core.commit import Commits, CommitStatus, Committed, Listened
 from holdfast.core.duties import Commit, DropBlob
 from holdfast.core.gather import Acked, Gathering
@@ -61,6 +61,16 @@ def _late_messages() -> Plan:
     """Messages come late and twice."""
     faults = Faults(message_slow_s=4.0, message_twice=0.3)
     return Plan(jobs=(LONG,), faults=faults)
+
+
+def _deaf_listeners() -> Plan:
+    """Listeners do not answer for long, while checkpoints go on."""
+    return Plan(jobs=(LONG,), script=_go_deaf)
+
+
+async def _go_deaf(world: World) -> None:
+    await until(world, lambda w: bool(w.tables.heard))
+    world.tables.deaf = 8
 
 
 def _resumed() -> Plan:
@@ -190,6 +200,36 @@ def listeners_skipped_for_commits_found() -> Iterator[None]:
         await make(self, effect)
 
     with swapped(PipelineKeeper, "_commit", quick):
+        yield
+
+
+@mutant("listeners hear again of what earlier commits have shown", "I53", seeds(60))
+def listeners_hear_of_everything() -> Iterator[None]:
+    async def everything(self: PipelineKeeper, done: Completed) -> Any:
+        return blob.read(await self._blob(done.blob)).to_commit(0)
+
+    with swapped(PipelineKeeper, "_shown", everything):
+        yield
+
+
+@mutant("a checkpoint is removed though its listeners have not run", "I33", scene(_deaf_listeners))
+def blob_dropped_before_its_listeners() -> Iterator[None]:
+    droppable = duties._droppable
+
+    def eager(pipeline: Pipeline) -> list[Any]:
+        commits = replace(pipeline.commits, listened=pipeline.commits.through)
+        return droppable(replace(pipeline, commits=commits))
+
+    with swapped(duties, "_droppable", eager):
+        yield
+
+
+@mutant("what listeners remember does not go with a savepoint", "I53", scene(_resumed))
+def listeners_forget_at_a_savepoint() -> Iterator[None]:
+    def nothing(_pipelines: tuple[Pipeline, ...]) -> tuple[()]:
+        return ()
+
+    with swapped(job, "_carried", nothing):
         yield
 
 

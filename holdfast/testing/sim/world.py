@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.core.commit import Carried, Commits
 from holdfast.core.completion import Completion
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
@@ -51,9 +52,12 @@ class JobSpec:
         """Return how many rows a source has."""
         return dict(self.lengths).get(source, self.rows)
 
-    def records(self, incarnation: str, restore: Any = None) -> tuple[Job, tuple[Pipeline, ...]]:
+    def records(
+        self, incarnation: str, restore: Any = None, carried: tuple[Carried, ...] = ()
+    ) -> tuple[Job, tuple[Pipeline, ...]]:
         """Return the records that a submit of this job writes."""
         sources: dict[str, tuple[str, ...]] = {}
+        begun = {one.pipeline: one.commits for one in carried}
         pipelines = []
         for number, tasks in enumerate(self.pipelines, 1):
             made = []
@@ -66,6 +70,7 @@ class JobSpec:
                 Pipeline(
                     self.id, incarnation, number, tuple(made), Completion(names),
                     retry_times=self.retry_times, restore=(restore or {}).get(number),
+                    commits=begun.get(number, Commits()),
                 )
             )  # fmt: skip
         spec = json.dumps({"rows": self.rows, "lengths": dict(self.lengths), "sources": sources})

@@ -77,7 +77,9 @@ def test_the_watermark_is_the_least_of_the_writers_that_are_not_idle() -> None:
     assert watermark((slow, replace(TWO, watermark=1000))) == 0
     assert watermark((slow, idle)) == 0
     assert watermark((slow, TWO)) is None
-    assert watermark((idle,)) is None
+    assert watermark((idle,)) == -7, "nobody holds it back"
+    assert watermark((idle, replace(idle, watermark=5))) == 5
+    assert watermark((replace(idle, watermark=None),)) is None
     assert watermark(()) is None
 
 

@@ -25,6 +25,7 @@ from holdfast.core.pipeline import (
     OVER,
     STOPPED,
     STOPPING,
+    WAITING_MAX,
     Pipeline,
     PipelineDoomed,
     SavepointAsked,
@@ -217,6 +218,15 @@ def test_commits_are_owed_one_at_a_time_in_order() -> None:
     assert [e for e in owed(state) if isinstance(e, Commit | Listen)] == [Listen(1, "")]
     state = step(state, Listened(1, "state"))
     assert [e for e in owed(state) if isinstance(e, Commit)] == [Commit(second)]
+
+
+def test_no_more_checkpoints_than_commits_can_catch_up_with() -> None:
+    state = running()
+    for _ in range(WAITING_MAX):
+        state = taken(state)
+    assert step(state, CheckpointDue(Kind.PERIODIC, 1)) == state
+    assert taken(step(state, SavepointAsked("s")), Kind.SAVEPOINT).savepoint
+    assert taken(shown(state)).commits.waiting[-1].number == WAITING_MAX + 1
 
 
 def test_the_final_checkpoint_needs_every_source() -> None:

@@ -100,6 +100,8 @@ def test_a_commit_that_is_not_done_names_the_sink() -> None:
     assert "from whom: sink lake" in said and "tried again until it is done" in said
     part = pipeline(commits=Commits(through=4, listened=3))
     assert "listeners of commit 4 are running" in told(scene(JobStatus.RUNNING, part))
+    failing = replace(scene(JobStatus.RUNNING, part), troubles={part.number: "The hook is down."})
+    assert "Its rows are visible; what fails is: The hook is down." in told(failing)
 
 
 def test_a_job_that_reads_says_when_it_commits() -> None:

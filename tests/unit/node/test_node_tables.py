@@ -13,10 +13,12 @@ import pytest
 from holdfast import Committable, Identifier, Sink, Unavailable, UserError, options
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
-from holdfast.connect.sink import Leftovers
+from holdfast.connect.sink import Heard, Leftovers
+from holdfast.core.checkpoint import Kind
 from holdfast.core.gather import Staged
 from holdfast.errors import OutcomeUnknown
-from holdfast.master.ports import CommitOrder, Life, TableState
+from holdfast.master.ports import CommitOrder, Life, ListenOrder, TableState
+from holdfast.model.tree import Plain
 from holdfast.node import tables
 from holdfast.node.tables import SinkTables
 from holdfast.plan.load import parse_job
@@ -51,6 +53,16 @@ class Ledger(Sink[LedgerOptions]):
                 Ledger.entered.set()
                 assert Ledger.gate.wait(10)
         Ledger.calls.append((identifier, [c.content for c in committables]))
+
+    @property
+    def listens(self) -> bool:
+        return self.options.mood in ("hears", "deaf")
+
+    def listen(self, commit: Heard, state: Plain) -> Plain:
+        if self.options.mood == "deaf":
+            raise Unavailable("nobody answers")
+        Ledger.calls.append((self.context.stage, commit, state))
+        return commit.identifier.number if commit.committables else state
 
     def finish(self, rows: Mapping[str, int]) -> None:
         Ledger.calls.append(("finish", self.context.stage, dict(rows)))
@@ -183,3 +195,56 @@ def test_the_sinks_of_many_jobs_are_not_kept_for_ever(monkeypatch: pytest.Monkey
         assert len(real._built) == 2
 
     asyncio.run(run())
+
+
+def heard(mood: str, kind: Kind = Kind.PERIODIC, state: str = "", **about: object) -> ListenOrder:
+    sinks = ("Sink[0]-Ledger", "Sink[1]-Ledger")
+    content: Plain = {"version": 1, "table": "t", "rows": 2, "bytes": 3, "content": "c"}
+    staged = (Staged(4, sinks[1], content),)
+    order = ListenOrder(life(mood, sinks=2), "7.i1.1.", 5, kind, sinks, 99, state, staged)
+    return replace(order, **about)  # type: ignore[arg-type]
+
+
+def test_listeners_hear_of_their_own_commits_and_remember() -> None:
+    async def part() -> None:
+        port = SinkTables(registry())
+        order = heard("hears", Kind.SAVEPOINT)
+        assert await port.listens(order.life, order.sinks)
+        state = await port.listen(order)
+        assert state == '{"Sink[1]-Ledger":5}', "the first has nothing to say"
+        again = heard("hears", Kind.FINAL, state, number=6, staged=())
+        assert await port.listen(again) == state
+        port.close()
+
+    asyncio.run(part())
+    committable = Committable(1, "t", 2, 3, "c")
+    users = [Identifier(f"7.i1.1.Sink[{n}]-Ledger", 5, 99) for n in (0, 1)]
+    assert Ledger.calls == [
+        ("Sink[0]-Ledger", Heard(users[0], (), savepoint=True), None),
+        ("Sink[1]-Ledger", Heard(users[1], (committable,), savepoint=True), None),
+        ("Sink[0]-Ledger", Heard(replace(users[0], number=6), (), final=True), None),
+        ("Sink[1]-Ledger", Heard(replace(users[1], number=6), (), final=True), 5),
+    ]
+
+
+def test_where_nobody_listens_nothing_is_asked_and_what_was_known_stays() -> None:
+    async def part() -> None:
+        port = SinkTables(registry())
+        order = heard("good", state="{}", staged=None)
+        assert not await port.listens(order.life, order.sinks)
+        assert await port.listen(order) == "{}"
+        port.close()
+
+    asyncio.run(part())
+    assert Ledger.calls == []
+
+
+def test_a_listener_that_fails_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    async def part() -> None:
+        port = SinkTables(registry())
+        with pytest.raises(Unavailable, match="nobody answers"):
+            await port.listen(heard("deaf"))
+        port.close()
+
+    asyncio.run(part())
+    assert "what follows commit 5 (its listeners) failed: nobody answers" in caplog.text

@@ -20,7 +20,8 @@ def rows() -> list[str]:
     for info in options_of_a_node():
         value = getattr(plain, info.name)
         shown = str(value).lower() if isinstance(value, bool) else str(value or 0)
-        default = OF_THIS_MACHINE.get(info.name) or ("none" if value in ([], {}) else shown)
+        empty = value in ([], {}, "", None)
+        default = OF_THIS_MACHINE.get(info.name) or ("none" if empty else shown)
         found.append(f"| `{info.key}` | {default} | {info.doc} |")
     return found
 

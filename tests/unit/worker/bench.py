@@ -72,7 +72,7 @@ class Bench:
     def held(self) -> tuple[Held, ...]:
         return [m for m in self.told if isinstance(m, Hello)][-1].held
 
-    async def until(self, true: Callable[[], object], timeout_s: float = 30) -> None:
+    async def until(self, true: Callable[[], object], timeout_s: float = 150) -> None:
         deadline = time.monotonic() + timeout_s
         while not true():
             assert time.monotonic() < deadline, (self.held(), self.acks())

@@ -202,6 +202,19 @@ async def listener_fails(s: Scene) -> None:
     s.untouched()
 
 
+@window("F18", LONG)
+async def listeners_cannot_be_told(s: Scene) -> None:
+    await s.saw(moments.pipeline(lambda p: p.commits.through == 2 > p.commits.listened))
+    name = next(c.blob for c in s.pipeline().checkpoints.kept if c.number == 2)
+    s.world.blobs.torn.add(name)
+    s.world.note_by(None, "fault", fault="blob spoilt", name=name)
+    await s.rest()
+    s.ends("FAILED")
+    reason = s.job().reason
+    s.claim("2 is visible, but its listeners cannot run" in reason, f"the reason is {reason}")
+    s.claim(2 not in {n for _, n in s.world.tables.heard}, "they heard of something else")
+
+
 @window("F19", JobSpec("j", rows=80))
 async def all_masters_stand_still(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.committed(2)))

@@ -20,9 +20,9 @@ async def save(s: Scene, request: str = "s1") -> str:
 
 async def resume(s: Scene, incarnation: str = "i2") -> None:
     """Submit the next life of the job from the savepoint of the last one."""
-    saved = dict(s.job().saved)
     await s.saw(moments.gone("j"))
-    records = s.scenario.jobs[0].records(incarnation, saved)
+    last = s.records(Job)[-1]
+    records = s.scenario.jobs[0].records(incarnation, dict(last.saved), last.carried)
     while await s.ask(lambda leader: leader.submit(*records)):
         await s.sleep(0.2)
 
@@ -215,11 +215,11 @@ async def older_savepoint_is_used_again(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.complete(2)))
     await save(s)
     await s.saw(moments.job("SAVEPOINT_DONE"))
-    saved = dict(s.job().saved)
+    saved, carried = dict(s.job().saved), s.job().carried
     await resume(s)
     await s.saw(moments.job("FINISHED", life="i2"))
     await s.saw(moments.gone("j"))
-    records = s.scenario.jobs[0].records("i3", saved)
+    records = s.scenario.jobs[0].records("i3", saved, carried)
     while await s.ask(lambda leader: leader.submit(*records)):
         await s.sleep(0.2)
     await s.rest()

@@ -23,8 +23,8 @@ invariant is violated, and what the window promises holds. `tests/sim/test_scena
 each of them with every seed. Run one by hand: `python -m holdfast.testing.sim.scenarios E13`.
 
 *Real processes*: the stores for which a scenario strikes the window on real masters and workers,
-with Spark and kill -9, judged by the same checks ([how](chaos.md)). Run one by hand:
-`make chaos STORE=etcd ONLY=E03`.
+with Spark and kill -9, judged by the same checks ([how](chaos.md)), and with how many kinds of
+sinks, where not only with files. Run one by hand: `make chaos STORE=etcd ONLY=E03`.
 
 A star marks a window from the documents that this project started from.
 """
@@ -66,7 +66,7 @@ def _group(letter: str) -> str:
         star = " \\*" if window.seed else ""
         lines.append(
             f"| {window.id}{star} | {window.point} | {window.fault} | {window.expected} |"
-            f" {_simulated(window)} | {', '.join(_stores(window.id)) or 'no'} |"
+            f" {_simulated(window)} | {_real(window.id)} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -75,6 +75,13 @@ def _simulated(window: Window) -> str:
     if window.id in NOT_YET:
         return f"not yet: {NOT_YET[window.id]}"
     return "yes" if scenarios_of(window.id) else "not yet"
+
+
+def _real(window: str) -> str:
+    """Say where a window is struck on real processes, and with how many kinds of sinks."""
+    sinks = {s.sink for s in STRUCK if s.window == window and s.sink}
+    said = [*_stores(window), *([f"{len(sinks)} sinks"] if sinks else [])]
+    return ", ".join(said) or "no"
 
 
 def _stores(window: str) -> list[str]:

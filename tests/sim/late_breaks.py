@@ -1,0 +1,85 @@
+"""The good story, broken in one place for each invariant: what must come to pass (L)."""
+
+from dataclasses import replace
+
+from holdfast.core.job import JobStatus
+from holdfast.core.task import TaskStatus
+from holdfast.testing.oracle import liveness
+from holdfast.testing.oracle.events import (
+    Client,
+    End,
+    Fault,
+    Left,
+    Stuck,
+    Write,
+)
+from tests.sim.breaks import breaks, with_task
+from tests.sim.tales import (
+    JOB,
+    PIPE,
+    Events,
+    added,
+    place,
+    rewritten,
+    without,
+)
+
+
+@breaks("L1", liveness.leaders)
+def nobody_leads(e: Events) -> Events:
+    gone = Write(key="leader", revision=99, deleted=True, at=20.0)
+    return [*added(e, -1, gone), Stuck(at=90.0, why="")]
+
+
+@breaks("L1", liveness.leaders)
+def leader_comes_late(e: Events) -> Events:
+    gone = Write(key="leader", revision=99, deleted=True, at=20.0)
+    return added(e, -1, gone, Write(key="leader", revision=100, record="M2#1", at=90.0))
+
+
+@breaks("L3", liveness.rest)
+def never_rests(e: Events) -> Events:
+    return [*e, Stuck(why="L3 the jobs did not come to rest")]
+
+
+@breaks("L4", liveness.wishes)
+def cancel_hangs(e: Events) -> Events:
+    hangs = rewritten(e, JOB, 2, lambda j: replace(j, status=JobStatus.CANCELING))
+    return [*hangs, Stuck(why="L3")]
+
+
+@breaks("L5", liveness.cleanup)
+def tombstone_stays(e: Events) -> Events:
+    return [*e, Left(thing="key job/j")]
+
+
+@breaks("L6", liveness.tasks)
+def task_runs_on(e: Events) -> Events:
+    return without(e, place(e, End))
+
+
+@breaks("L7", liveness.requests)
+def request_hangs(e: Events) -> Events:
+    wish = Client(did="wants", what="cancel", job="j", incarnation="i1", at=20.0)
+    return [*e, wish, Client(did="saw the end", at=60.0)]
+
+
+@breaks("L9", liveness.restarts)
+def restarts_without_end(e: Events) -> Events:
+    return rewritten(e, PIPE, 11, lambda p: replace(p, retries=9))
+
+
+@breaks("L9", liveness.restarts)
+def restart_without_a_reason(e: Events) -> Events:
+    return rewritten(e, PIPE, 11, lambda p: with_task(p, attempt=2, status=TaskStatus.DONE))
+
+
+@breaks("L10", liveness.outages)
+def outage_fails_the_job(e: Events) -> Events:
+    failed = rewritten(e, JOB, 2, lambda j: replace(j, status=JobStatus.FAILED))
+    return added(failed, 4, Fault(fault="store down"))
+
+
+@breaks("L11", liveness.cleanup)
+def staged_file_stays(e: Events) -> Events:
+    return [*e, Left(thing="staged file f9")]
