@@ -14,10 +14,12 @@ FIRST ?= 0
 PAIRS ?=
 STORE ?= etcd
 KILLS ?=
+SINK ?=
+SEED ?=
 CLUSTER ?=
 CROWD ?= 200
 
-.PHONY: help setup demo test lint fmt sim crashpoints mutants sinks chaos crowd compat bench docs clean
+.PHONY: help setup demo test lint fmt sim crashpoints mutants sinks api chaos kills frozen crowd compat bench docs ui ui-test screenshots clean
 
 help: ## List the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -69,11 +71,30 @@ mutants: $(READY) ## Plant bugs in the control plane; each must be caught
 chaos: $(READY) ## Kill real processes (STORE=sqlite|etcd|postgres ONLY=E03,E04; KILLS=30 measures)
 	@$(PY) -m holdfast.testing.chaos $(STORE) $(if $(ONLY),--only $(ONLY)) $(if $(KILLS),--kills $(KILLS))
 
+kills: $(READY) ## Kill a bounded job till it ends, in each sink (SINK=delta KILLS=20 SEED=1 STORE=etcd)
+	@$(PY) -m holdfast.testing.chaos.killing --store $(STORE) $(if $(SINK),--sink $(SINK)) \
+		$(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED))
+
+frozen: $(READY) ## Stop all masters for 30 s: do writers go on? (SINK=files STORE=etcd)
+	@$(PY) -m holdfast.testing.chaos.frozen --store $(STORE) $(if $(SINK),--sink $(SINK))
+
 crowd: $(READY) ## Submit many jobs at once to two small workers (CROWD=200)
 	@$(PY) -m holdfast.testing.chaos.crowd --jobs $(CROWD)
 
 sinks: $(READY) ## Check every sink against the real thing: crashes, rivals, hundreds of commits (ONLY=delta)
 	@$(PY) -m pytest -m "" tests/conformance -k "sink and ($(or $(ONLY),test))" --durations=10
+
+ui: ## Build the pages anew (needs npm; users never do)
+	@cd ui && npm ci --ignore-scripts --no-audit --no-fund --silent && npm run build --silent
+
+ui-test: $(READY) ## Test the pages in a real Chromium, with real masters killed and real Spark
+	@$(PY) -m pytest -m "ui or not ui" tests/ui --durations=5
+
+screenshots: $(READY) ## Take the pictures in docs/images
+	@$(PY) -m tests.ui.screenshots docs/images
+
+api: $(READY) ## Ask the API 2,000 generated requests, and measure it with 1,000 jobs
+	@$(PY) -m pytest -s tests/api/generated.py tests/api/many_jobs.py --timeout 1800
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

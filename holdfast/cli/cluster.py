@@ -31,6 +31,7 @@ from holdfast.errors import UserError
 from holdfast.node.api_views import ENDED, Accepted
 from holdfast.node.client import Client, date_text, explained_text
 from holdfast.node.config import find_token, load_config
+from holdfast.node.keys import client_tls
 from holdfast.plan.spec import Spec, encode_spec
 from holdfast.plan.variables import parse_assignments
 
@@ -89,7 +90,7 @@ def submit(
         raise UserError("--restore needs the id of the job that was stopped: --set-job-id ID.")
     path = one_file(file, config)
     text = _spec(path, variable, name, lenient=lenient, python=allow_python)
-    client = _client(masters, node_config, token_file, patience)
+    client = client_for(masters, node_config, token_file, patience)
     number = job_id or str(time.time_ns())[:18]
     accepted = _accepted(client, text, number, restore=restore)
     for warning in accepted.warnings:
@@ -136,15 +137,15 @@ def list_jobs(
     debug: Debug = False,
 ) -> None:
     """List the jobs of a cluster, the newest first."""
-    found = _client(masters, node_config, token_file, patience).jobs()
+    found = client_for(masters, node_config, token_file, patience).jobs()
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     rows = [
         (j.job_id, j.name, j.status, date_text(j.since_s), date_text(j.ended_s), j.reason)
         for j in found.jobs
     ]
-    _print_grid(("job id", "name", "status", "submitted", "ended", "reason"), rows)
+    print_grid(("job id", "name", "status", "submitted", "ended", "reason"), rows)
 
 
 def status(
@@ -157,9 +158,9 @@ def status(
     debug: Debug = False,
 ) -> None:
     """Show how a job stands: health, checkpoints, counters, tasks and failures."""
-    found = _client(masters, node_config, token_file, patience).job(job_id)
+    found = client_for(masters, node_config, token_file, patience).job(job_id)
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     source = "the leader" if found.live else f"the store (revision {found.revision})"
     typer.echo(f"Job {found.job_id} ({found.name}) is {found.status}, {found.health}.")
@@ -177,7 +178,7 @@ def status(
             (t.task, t.status, t.attempt, t.worker, f"{t.read:,}", f"{t.written:,}", t.waits)
             for t in part.tasks
         ]
-        _print_grid(("task", "status", "attempt", "worker", "read", "written", "waits"), tasks)
+        print_grid(("task", "status", "attempt", "worker", "read", "written", "waits"), tasks)
         for failure in part.failures:
             attempt = f"{failure.task} attempt {failure.attempt}: " if failure.task else ""
             typer.echo(f"  failed: {attempt}{failure.reason}")
@@ -193,7 +194,7 @@ def explain(
     debug: Debug = False,
 ) -> None:
     """Say what a job waits for, from whom, since when, and what happens next."""
-    found = _client(masters, node_config, token_file, patience).explain(job_id)
+    found = client_for(masters, node_config, token_file, patience).explain(job_id)
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
         return
@@ -210,7 +211,7 @@ def cancel(
     debug: Debug = False,
 ) -> None:
     """Stop jobs.  What is complete is committed, the rest is dropped."""
-    client = _client(masters, node_config, token_file, patience)
+    client = client_for(masters, node_config, token_file, patience)
     for job_id in job_ids:
         client.cancel(job_id)
     for job_id in job_ids:
@@ -228,7 +229,7 @@ def savepoint(
     debug: Debug = False,
 ) -> None:
     """Stop a job with a savepoint, from which `restore` goes on."""
-    client = _client(masters, node_config, token_file, patience)
+    client = client_for(masters, node_config, token_file, patience)
     client.savepoint(job_id)
     until = ENDED | {"RUNNING"}  # RUNNING again: the savepoint failed and the job goes on
     ended = client.wait(job_id, lambda _: None, until) if wait else client.job(job_id)
@@ -247,7 +248,7 @@ def logs(
     debug: Debug = False,
 ) -> None:
     """Show what the masters have logged about a job; its workers' logs are on their machines."""
-    client = _client(masters, node_config, token_file, patience)
+    client = client_for(masters, node_config, token_file, patience)
     lines = client.logs(job_id)
     if not lines:
         found = client.job(job_id)  # says so if there is no such job
@@ -270,10 +271,10 @@ def cluster(
     debug: Debug = False,
 ) -> None:
     """Show who leads and who works."""
-    client = _client(masters, node_config, token_file, patience)
+    client = client_for(masters, node_config, token_file, patience)
     found = client.cluster()
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     typer.echo(f"{found.leader} leads at {found.url} in term {found.term}.")
     rows = [
@@ -281,19 +282,21 @@ def cluster(
          ", ".join(f"{k}={v}" for k, v in w.tags.items()))
         for w in found.workers
     ]  # fmt: skip
-    _print_grid(("master", "state"), list(client.masters().items()))
-    _print_grid(("worker", "incarnation", "slots held", "heard", "tags"), rows)
+    print_grid(("master", "state"), list(client.masters().items()))
+    print_grid(("worker", "incarnation", "slots held", "heard", "tags"), rows)
     for job_id, reason in found.set_aside.items():
         typer.echo(f"set aside: job {job_id}: {reason}")
 
 
-def _client(
+def client_for(
     masters: str | None, node_config: str | None, token_file: str | None, patience_s: float
 ) -> Client:
+    """Return a client as flags, environment and file say."""
     flags = {"masters": masters, "token_file": token_file}
     given = {name: value for name, value in flags.items() if value}
     config = load_config(given, os.environ, node_config).config
-    return Client(config.masters, find_token(config, create=False), patience_s)
+    token = find_token(config, create=False)
+    return Client(config.masters, token, patience_s, tls=client_tls(config))
 
 
 def _spec(
@@ -321,13 +324,19 @@ def _accepted(client: Client, text: str, number: str, *, restore: bool) -> Accep
             time.sleep(0.5)
 
 
-def _print_json(found: Any) -> None:
+def print_json(found: Any) -> None:
+    """Print an answer for programs."""
     typer.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
 
 
-def _print_grid(titles: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+def printable(text: str) -> str:
+    """Return a text that moves no cursor and forges no line: jobs are named by their users."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def print_grid(titles: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
     """Print columns, one line a row, however long: people and grep both read it."""
-    lines = [titles, *(tuple(str(cell) for cell in row) for row in rows)]
+    lines = [titles, *(tuple(printable(str(cell)) for cell in row) for row in rows)]
     widths = [max(len(line[n]) for line in lines) for n in range(len(titles))]
     for line in lines:
         typer.echo("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip())

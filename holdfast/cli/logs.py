@@ -6,6 +6,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from holdfast.plan.mask import masked_text
+
 log = logging.getLogger("holdfast")
 
 
@@ -17,12 +19,17 @@ class JsonLines(logging.Formatter):
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
-            "message": record.getMessage(),
-            **getattr(record, "about", {}),
+            "message": masked_text(record.getMessage()),
+            **{k: _masked(v) for k, v in getattr(record, "about", {}).items()},
         }
         if record.exc_info:
-            line["trace"] = self.formatException(record.exc_info)
+            line["trace"] = masked_text(self.formatException(record.exc_info))
         return json.dumps(line, default=str)
+
+
+def _masked(value: object) -> object:
+    """Return a fact without secrets: what a driver says may repeat the URL it was given."""
+    return masked_text(value) if isinstance(value, str) else value
 
 
 def log_to(file: Path, *, terminal_json: bool) -> None:

@@ -19,6 +19,7 @@ from holdfast.errors import HoldfastError, UsageError
 from holdfast.node.config import Config, Effective, flag, load_config, options_of_a_node
 from holdfast.node.master import run_master
 from holdfast.node.worker import run_worker
+from holdfast.plan.mask import masked_text
 
 ConfigFile = Annotated[
     str | None,
@@ -109,7 +110,10 @@ class _Sentences(logging.Formatter):
         """Return the line for one record."""
         about: Mapping[str, object] = getattr(record, "about", {})
         facts = " ".join(f"{key}={value}" for key, value in about.items())
-        return f"{super().format(record)}  {facts}".rstrip()
+        line, newline, trace = super().format(record).partition("\nTraceback")
+        # A job's name may hold anything; in the log it is one line, and moves no cursor.
+        shown = "".join(c if c.isprintable() else " " for c in f"{line}  {facts}".rstrip())
+        return masked_text(shown + newline + trace)
 
 
 def _leave(run: Callable[[], int]) -> None:

@@ -5,24 +5,27 @@ names the leader (421); lists and states it reads from the store, which is as tr
 """
 
 import asyncio
+import contextlib
 import hashlib
-import json
-import re
 import secrets
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import Pipeline
-from holdfast.errors import Fenced, HoldfastError, Unavailable, UserError
+from holdfast.errors import Fenced, Unavailable, UserError
 from holdfast.master.desk import LEADER
-from holdfast.master.explain import Explanation, Queue, Scene, explain
+from holdfast.master.explain import Explanation, explain
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
-from holdfast.master.master import Master, read_mark
+from holdfast.master.master import Mark, Master, read_mark
+from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.records import RecordUnreadable, decode, job_key
 from holdfast.master.submit import new_records, too_large
 from holdfast.model.job import Job as Planned
@@ -34,22 +37,26 @@ from holdfast.node.api_views import (
     JobList,
     LogLines,
     Submit,
-    detail,
-    row,
-    workers,
 )
 from holdfast.node.journal import Journal
-from holdfast.plan.spec import Spec, decode_spec
-from holdfast.wire.messages import Held
+from holdfast.node.rest.board import Board, Sight
+from holdfast.node.rest.catalog import Catalog
+from holdfast.node.rest.checking import Reader, read_spec
+from holdfast.node.rest.confine import Confined
+from holdfast.node.rest.listing import Listing
+from holdfast.node.rest.logs import log_lines
+from holdfast.node.rest.problems import Elsewhere
+from holdfast.node.rest.route import JOB_ID
+from holdfast.node.rest.scene import held_of, scene_of, waits_of
+from holdfast.node.rest.sealing import OPTION, SPEC, opened_options, sealed_options
+from holdfast.node.rest.shapes import SubmitText
+from holdfast.node.rest.shown import detail, workers
+from holdfast.node.rest.sketch import Sketch, Sketches
+from holdfast.node.seal import Seal
+from holdfast.plan.spec import Spec, encode_spec
 
-JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-LOG_BYTES_MAX = 4_000_000
 SETTLED_S = 3.0
 """How long after its election a leader believes to have heard every worker."""
-
-
-class Elsewhere(HoldfastError):
-    """Another master leads; ask that one."""
 
 
 class Api:
@@ -65,19 +72,37 @@ class Api:
         allow_python: bool = False,
         refuse_too_large: bool = False,
         log_file: Path | None = None,
+        board: Board | None = None,
+        environment: Sequence[str] = (),
+        seal: Seal | None = None,
+        confined: Confined | None = None,
+        masters: Sequence[str] = (),
     ) -> None:
         self.master = master
+        self.masters = masters
         self.registry = registry
         self.journal = journal
         self.token = token
         self.allow_python = allow_python
         self.refuse_too_large = refuse_too_large
         self.log_file = log_file
+        self.board = board or Board(master.ports.clock)
+        self.catalog = Catalog(master.store)
+        self.seal = seal
+        self.served = 0
+        self.blobs = master.ports.blobs
+        self.sketches = Sketches(registry, self.opened)
+        self.listing = Listing(master, self.board, self.catalog, self.sketches)
+        self.reader = Reader(registry, allow_python=allow_python, environment=environment)
+        self.confined = confined or Confined()
+        self.default_interval_s = master.ports.settings.interval_s
         self._submitting = asyncio.Lock()
 
     async def submit(self, asked: Submit) -> Accepted:
         """Check a job, every mistake at once, and accept it once it is durable."""
         await self._leader()
+        if not asked.token:
+            raise UserError("A submit needs a token of its own.", code="request")
         job_id = asked.job_id or _id_of(asked.token)
         if not JOB_ID.fullmatch(job_id):
             raise UserError(
@@ -85,59 +110,131 @@ class Api:
                 code="job.id",
             )
         spec, report = self._spec(asked.spec), Report()
+        text = encode_spec(spec)
         report.lenient = spec.lenient
         planned = await asyncio.to_thread(spec.job, self.registry, report)
+        self.confined.check(planned)
         accepted = Accepted(job_id, planned.name, [str(w) for w in report.warnings])
         # One at a time: the same submit may come again while it is being written.
         async with self._submitting:
             leader = await self._leader()
-            restore = None
+            former = None
             if job_id not in leader.jobs:
                 # A repeated submit may come when the job has already ended and gone.
-                before = await self._history(job_id)
+                before = await self.history(job_id)
                 if any(job.token == asked.token for job in before):
                     return accepted
-                restore = _savepoint(job_id, before, planned) if asked.restore else None
+                former = _savepoint(job_id, before, planned) if asked.restore else None
             incarnation = f"{time.time_ns():x}-{secrets.token_hex(2)}"
-            made = new_records(job_id, incarnation, asked.token, asked.spec, planned, restore)
+            begin = (dict(former.saved), former.carried) if former else ()
+            kept = self.seal.close(text, SPEC) if self.seal else text
+            made = new_records(job_id, incarnation, asked.token, kept, planned, *begin)
             if self.refuse_too_large:
                 self._check_size(leader, *made)
             await self._fenced(leader, leader.submit(*made))
         return accepted
 
-    async def jobs(self) -> JobList:
-        """Return all jobs, the newest first."""
-        store = self.master.store
-        records, revision = await store.range("job/")
-        entries, _ = await store.range("history/")
-        rows = [row(item) for item in (*records, *entries)]
-        return JobList(revision, sorted(rows, key=lambda r: r.since_s, reverse=True))
+    def opened(self, spec: str) -> str:
+        """Return what a record keeps of a job file, unsealed."""
+        return self.seal.open(spec, SPEC) if self.seal else spec
+
+    def seal_options(self, config: dict[str, Any]) -> dict[str, Any]:
+        """Return a job's JSON with its secrets sealed; a submit opens them again."""
+        if self.seal is None:
+            raise UserError("This master has no key to seal with.", code="seal.none")
+        seal = self.seal
+        return sealed_options(config, self.registry, lambda text: seal.close(text, OPTION))
+
+    async def submit_text(self, asked: SubmitText) -> Accepted:
+        """Read a job's text here, where nothing of this machine gets into it, and submit it."""
+        report = Report(lenient=asked.lenient)
+        spec = await asyncio.to_thread(self.reader.spec, asked, report)
+        token = asked.token or secrets.token_hex(16)
+        return await self.submit(Submit(encode_spec(spec), token, asked.job_id, asked.restore))
+
+    async def again(self, job_id: str, token: str, *, restore: bool) -> Accepted:
+        """Run a job that is over once more, as its file was when it was submitted."""
+        leader = await self._leader()
+        kept = leader.jobs.get(job_id)
+        if kept and not kept.terminal:
+            raise UserError(
+                f"Job {job_id} is {kept.state.status}; only one that is over is run again.",
+                code="job.exists",
+            )
+        if kept:
+            raise UserError(kept.in_use(), code="job.exists")
+        job = await self.record(job_id)
+        return await self.submit(Submit(self.opened(job.spec), token, job_id, restore))
+
+    async def jobs(
+        self,
+        search: str = "",
+        status: str = "",
+        health: str = "",
+        offset: int = 0,
+        limit: int = 0,
+        begin: str = "",
+    ) -> JobList:
+        """Return jobs, the newest first; `begin`: only those whose ids begin so."""
+        leader = self.leading()
+        return await self.listing.jobs(leader, search, status, health, offset, limit, begin)
 
     async def job(self, job_id: str) -> JobDetail:
         """Return all about one job."""
-        leader = self._leading()
+        leader = self.leading()
         keeper = leader.jobs.get(job_id) if leader else None
         if leader and keeper:
-            return self._live(leader, keeper)
-        mark = await self.master.store.get(LEADER)
-        url = read_mark(mark.value).url if mark else ""
-        job, pipelines, revision = await self._stored(job_id)
-        return detail(job, pipelines, revision=revision, leader=url)
+            return self._live(leader, keeper, await self.sketches.of(keeper.state))
+        mark = await self.mark()
+        job, pipelines, revision = await self.stored(job_id)
+        seen = self.board.remembered(job)
+        return detail(
+            job, pipelines or (seen.pipelines.values() if seen else ()), revision=revision,
+            leader=mark.url if mark else "", sketch=await self.sketches.of(job), sight=seen,
+        )  # fmt: skip
+
+    async def record(self, job_id: str) -> Job:
+        """Return a job's record, or what stayed of it."""
+        leader = self.leading()
+        keeper = leader.jobs.get(job_id) if leader else None
+        return keeper.state if keeper else (await self.stored(job_id))[0]
+
+    def sight(self, job_id: str) -> Sight | None:
+        """Return what this leader has seen of a job."""
+        return self.board.lives.get(job_id)
+
+    def pipeline(self, job_id: str, number: int) -> PipelineKeeper | None:
+        """Return the keeper of a pipeline, if this master leads."""
+        leader = self.leading()
+        keeper = leader.jobs.get(job_id) if leader else None
+        return keeper.pipelines.get(number) if keeper else None
+
+    async def mark(self) -> Mark | None:
+        """Return who leads, as the store says."""
+        item = await self.master.store.get(LEADER)
+        return read_mark(item.value) if item else None
+
+    async def elsewhere(self) -> str:
+        """Return where the leader is reached; "" if it is this master, or there is none."""
+        if self.leading():
+            return ""
+        mark = await self.mark()
+        return mark.url if mark and mark.incarnation != self.master.incarnation else ""
 
     async def explain(self, job_id: str) -> Explanation:
         """Say what a job waits for."""
         leader = await self._leader()
         keeper = leader.jobs.get(job_id)
         if keeper is None:
-            job, _, _ = await self._stored(job_id)
-            return explain(self._scene(leader, job, ()))
+            job, _, _ = await self.stored(job_id)
+            return explain(scene_of(leader, self.master.ports, self.journal, job, ()))
         pipelines = tuple(k.state for _, k in sorted(keeper.pipelines.items()))
-        return explain(self._scene(leader, keeper.state, pipelines))
+        return explain(scene_of(leader, self.master.ports, self.journal, keeper.state, pipelines))
 
     async def cancel(self, job_id: str) -> Accepted:
         """Have a job stop.  Yes for one that is over already."""
         leader = await self._leader()
-        if job_id not in leader.jobs and await self._history(job_id):
+        if job_id not in leader.jobs and await self.history(job_id):
             return Accepted(job_id)
         await self._fenced(leader, leader.cancel(job_id))
         return Accepted(job_id)
@@ -145,7 +242,7 @@ class Api:
     async def savepoint(self, job_id: str) -> Accepted:
         """Have a job stop with a savepoint."""
         leader = await self._leader()
-        if job_id not in leader.jobs and await self._history(job_id):
+        if job_id not in leader.jobs and await self.history(job_id):
             raise UserError(f"Job {job_id} is over; it cannot be saved.", code="job.not_running")
         await self._fenced(leader, leader.savepoint(job_id, secrets.token_hex(8)))
         return Accepted(job_id)
@@ -153,18 +250,18 @@ class Api:
     async def cluster(self) -> ClusterView:
         """Return who leads and who works."""
         leader = await self._leader()
-        now_s = self.master.ports.clock.now()
+        crew = workers(leader, self.board, self.master.ports.clock.now())
         return ClusterView(
-            self.master.name, self.master.url, leader.desk.term, workers(leader.crew, now_s),
-            dict(leader.quarantined),
+            self.master.name, self.master.url, leader.desk.term, crew, dict(leader.quarantined),
+            sum(w.slots for w in crew), sum(w.used for w in crew), version("holdfast"),
         )  # fmt: skip
 
     async def logs(self, job_id: str) -> LogLines:
         """Return what this master has logged about a job; other masters may know more."""
-        found = await asyncio.to_thread(_log_lines, self.log_file, job_id)
+        found = await asyncio.to_thread(log_lines, self.log_file, job_id)
         return LogLines(self.master.name, found)
 
-    def _leading(self) -> Leader | None:
+    def leading(self) -> Leader | None:
         """Return the leader, if it is this master and all records are loaded."""
         leader, now_s = self.master.leader, self.master.ports.clock.now()
         if leader and leader.loaded and self.master.election.may_act(now_s):
@@ -172,11 +269,10 @@ class Api:
         return None
 
     async def _leader(self) -> Leader:
-        leader = self._leading()
+        leader = self.leading()
         if leader:
             return leader
-        mark = await self.master.store.get(LEADER)
-        known = read_mark(mark.value) if mark else None
+        known = await self.mark()
         if known is None or known.incarnation == self.master.incarnation:
             raise Unavailable(
                 "No master leads at this moment. Ask again in a moment.", code="master.no_leader"
@@ -214,25 +310,25 @@ class Api:
             )
 
     def _spec(self, text: str) -> Spec:
-        try:
-            spec = decode_spec(text)
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-            raise UserError(f"The job cannot be read: {error!r}.", code="spec.damaged") from error
+        spec = read_spec(text)
         if spec.allow_python and not self.allow_python:
             raise UserError(
                 "This cluster runs no Python functions of job files. Set allow_python on its"
                 " masters, or submit without --allow-python.",
                 code="job.python",
             )
-        return spec
+        if self.seal is None:
+            return spec
+        seal = self.seal
+        return replace(spec, tree=opened_options(spec.tree, lambda text: seal.open(text, OPTION)))
 
-    async def _history(self, job_id: str) -> list[Job]:
+    async def history(self, job_id: str) -> list[Job]:
         """Return what stayed of former jobs of an id, the newest first."""
         entries, _ = await self.master.store.range(f"history/{job_id}/")
         found = sorted(entries, key=lambda i: i.created, reverse=True)
         return [decode(Job, item.value) for item in found]
 
-    async def _stored(self, job_id: str) -> tuple[Job, tuple[Pipeline, ...], int]:
+    async def stored(self, job_id: str) -> tuple[Job, tuple[Pipeline, ...], int]:
         """Read a job from the store: its records, or what stayed of it."""
         store = self.master.store
         try:
@@ -241,14 +337,23 @@ class Api:
                 parts, revision = await store.range(f"pipeline/{job_id}/")
                 pipelines = tuple(decode(Pipeline, p.value) for p in parts)
                 return decode(Job, item.value), pipelines, revision
-            former, revision = await self._history(job_id), (await store.range("leader"))[1]
+            former, revision = await self.history(job_id), (await store.range("leader"))[1]
         except RecordUnreadable as error:
             raise UserError(f"Job {job_id} is damaged: {error}", code="job.damaged") from error
         if not former:
             raise UserError(f"There is no job {job_id}.", code="job.unknown")
         return former[0], (), revision
 
-    def _live(self, leader: Leader, keeper: JobKeeper) -> JobDetail:
+    async def stored_jobs(self) -> list[Job]:
+        """Return the jobs whose records can be read, the newest first."""
+        items, _ = await self.master.store.range("job/")
+        found = []
+        for item in sorted(items, key=lambda i: i.created, reverse=True):
+            with contextlib.suppress(RecordUnreadable):  # a list tells of it as damaged
+                found.append(decode(Job, item.value))
+        return found
+
+    def _live(self, leader: Leader, keeper: JobKeeper, sketch: Sketch) -> JobDetail:
         job = keeper.state
         return detail(
             job,
@@ -256,51 +361,12 @@ class Api:
             revision=keeper.revision,
             leader=self.master.url,
             reports={r.pipeline: r for r in leader.health(job.id)},
-            held=_held(leader, job),
-            waits=_waits(leader, job),
+            held=held_of(leader, job),
+            waits=waits_of(leader, job),
             live=True,
+            sight=self.sight(job.id),
+            sketch=sketch,
         )
-
-    def _scene(self, leader: Leader, job: Job, pipelines: tuple[Pipeline, ...]) -> Scene:
-        keeper = leader.jobs.get(job.id)
-        parts = keeper.pipelines.items() if keeper else ()
-        crew, ports = leader.crew, self.master.ports
-        holding = {
-            seen.hello.worker
-            for seen in crew.seen.values()
-            for h in seen.hello.held
-            if (h.key.job, h.key.incarnation) == (job.id, job.incarnation)
-        }
-        return Scene(
-            job,
-            pipelines,
-            ports.settings,
-            ports.clock.date(),
-            reports={r.pipeline: r for r in leader.health(job.id)},
-            waits=_waits(leader, job),
-            missing={n: p.gathering.waiting for n, p in parts if p.gathering},
-            connected=frozenset(crew.seen),
-            holding=tuple(sorted(holding)),
-            since=self.journal.since(job.id),
-            buried=keeper is None,
-            queue=_queue(leader, job),
-        )
-
-
-def _queue(leader: Leader, job: Job) -> Queue:
-    """Return where a job stands among those that wait to start, and who holds the slots."""
-    living = [k for k in leader.jobs.values() if not k.terminal]
-    starting = sorted((k.order, k.state.id) for k in living if k.state.status is JobStatus.PENDING)
-    waiting = [name for _, name in starting]
-    held = {
-        k.state.id: sum(t.slots for p in k.pipelines.values() for t in p.state.tasks if t.live)
-        for k in sorted(living, key=lambda k: k.order)
-    }
-    place = waiting.index(job.id) + 1 if job.id in waiting else 0
-    holders = tuple((name, n) for name, n in held.items() if n)
-    mine = leader.jobs.get(job.id)
-    parts = [p.state for p in mine.pipelines.values()] if mine and place else []
-    return Queue(place, len(waiting), holders, too_large(job, parts, leader.crew))
 
 
 def _id_of(token: str) -> str:
@@ -308,8 +374,8 @@ def _id_of(token: str) -> str:
     return str(int(hashlib.sha256(token.encode()).hexdigest(), 16))[:18]
 
 
-def _savepoint(job_id: str, former: list[Job], planned: Planned) -> dict[int, str]:
-    """Return the blobs of the newest savepoint of a job, one for each pipeline."""
+def _savepoint(job_id: str, former: list[Job], planned: Planned) -> Job:
+    """Return the life of a job that has left its newest savepoint, with a part of each pipeline."""
     if not former:
         raise UserError(f"There is no job {job_id} to restore.", code="job.unknown")
     last = former[0]
@@ -325,26 +391,4 @@ def _savepoint(job_id: str, former: list[Job], planned: Planned) -> dict[int, st
             f" {len(planned.pipelines)}. Restore it with the file it was made with.",
             code="job.other_savepoint",
         )
-    return dict(last.saved)
-
-
-def _held(leader: Leader, job: Job) -> dict[tuple[int, str], Held]:
-    everything = (h for seen in leader.crew.seen.values() for h in seen.hello.held)
-    mine = [h for h in everything if (h.key.job, h.key.incarnation) == (job.id, job.incarnation)]
-    return {(h.key.pipeline, h.key.task): h for h in sorted(mine, key=lambda h: h.attempt)}
-
-
-def _waits(leader: Leader, job: Job) -> dict[tuple[int, str], str]:
-    mine = {k: why for k, why in leader.waits.items() if k.job == job.id}
-    return {(k.pipeline, k.task): w for k, w in mine.items() if k.incarnation == job.incarnation}
-
-
-def _log_lines(file: Path | None, job_id: str) -> list[dict[str, object]]:
-    """Return the lines about a job from the end of a log."""
-    if file is None or not file.exists():
-        return []
-    with file.open("rb") as log:
-        log.seek(max(0, file.stat().st_size - LOG_BYTES_MAX))
-        lines = log.read().decode(errors="replace").splitlines()
-    found = (json.loads(line) for line in lines if job_id in line and line.startswith("{"))
-    return [line for line in found if line.get("job_id") == job_id]
+    return last

@@ -1,17 +1,14 @@
 """The shapes of the master's answers, for its routes and for the client alike."""
 
-from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
 from holdfast.core.job import TERMINAL, Job
-from holdfast.core.pipeline import Pipeline
-from holdfast.core.task import Task
-from holdfast.master.crew import Crew
-from holdfast.master.health import Health, Report
 from holdfast.master.records import RecordUnreadable, decode
+from holdfast.node.rest.problems import Problem as Problem
+from holdfast.plan.mask import masked_text
 from holdfast.store.contract import Item
-from holdfast.wire.messages import Held
 
 ENDED = frozenset({*(s.value for s in TERMINAL), "DAMAGED"})
 """The statuses in which a job does nothing more."""
@@ -35,7 +32,12 @@ class Accepted(msgspec.Struct):
 
 
 class JobRow(msgspec.Struct):
-    """A job in a list."""
+    """A job in a list.
+
+    `health_reason` says in words why it is LATE or STALLED.  `checkpoint_age_s` is that of the
+    oldest of its pipelines' last checkpoints, None where nobody measures it now.  `written` rows
+    are committed ones; `restarts` counts attempts beyond each task's first.
+    """
 
     job_id: str
     incarnation: str
@@ -44,13 +46,26 @@ class JobRow(msgspec.Struct):
     reason: str
     since_s: float
     ended_s: float
+    health: str = "OK"
+    health_reason: str = ""
+    checkpoint_at_s: float = 0.0
+    checkpoint_age_s: float | None = None
+    read: int = 0
+    written: int = 0
+    bytes: int = 0
+    read_per_s: float = 0.0
+    written_per_s: float = 0.0
+    restarts: int = 0
+    mode: str = ""
 
 
 class JobList(msgspec.Struct):
-    """All jobs that are known, as of a revision of the store."""
+    """Jobs, as of a revision of the store.  `total` counts all that were asked for."""
 
     revision: int
     jobs: list[JobRow]
+    total: int = 0
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class TaskView(msgspec.Struct):
@@ -65,6 +80,8 @@ class TaskView(msgspec.Struct):
     read: int
     written: int
     waits: str
+    read_per_s: float = 0.0
+    written_per_s: float = 0.0
 
 
 class FailureView(msgspec.Struct):
@@ -89,12 +106,20 @@ class PipelineView(msgspec.Struct):
     retries: int
     tasks: list[TaskView]
     failures: list[FailureView]
+    periodic: bool = True
+    interval_s: float | None = None
+    committed_rows: int | None = None
+    watermark_ms: int | None = None
+    retry_times: int = 0
+    sinks: list[str] = msgspec.field(default_factory=list)
 
 
 class JobDetail(msgspec.Struct):
     """A job with all that is known of it.
 
     `live`: the leader says so, health and counters included; else it is what the store holds.
+    `guarantees` says what each sink promises.  `watermark_ms` and `lag_s` are None where no source
+    of the job knows event times.
     """
 
     job_id: str
@@ -112,6 +137,20 @@ class JobDetail(msgspec.Struct):
     revision: int
     leader: str
     pipelines: list[PipelineView]
+    health_reason: str = ""
+    checkpoint_at_s: float = 0.0
+    checkpoint_age_s: float | None = None
+    started_s: float = 0.0
+    mode: str = ""
+    file: str = ""
+    guarantees: dict[str, str] = msgspec.field(default_factory=dict)
+    committed_rows: int | None = None
+    watermark_ms: int | None = None
+    lag_s: float | None = None
+    restarts: int = 0
+    read_per_s: float = 0.0
+    written_per_s: float = 0.0
+    from_savepoint: bool = False
 
 
 class WorkerView(msgspec.Struct):
@@ -123,6 +162,22 @@ class WorkerView(msgspec.Struct):
     held: int
     tags: dict[str, str]
     heard_s_ago: float
+    used: int = 0
+    tasks: list["HeldView"] = msgspec.field(default_factory=list)
+
+
+class HeldView(msgspec.Struct):
+    """A task that a worker says it holds."""
+
+    job_id: str
+    pipeline: int
+    task: str
+    attempt: int
+    read: int
+    written: int
+    read_per_s: float
+    written_per_s: float
+    failure: str
 
 
 class ClusterView(msgspec.Struct):
@@ -133,24 +188,16 @@ class ClusterView(msgspec.Struct):
     term: int
     workers: list[WorkerView]
     set_aside: dict[str, str]
+    slots: int = 0
+    slots_used: int = 0
+    version: str = ""
 
 
 class LogLines(msgspec.Struct):
     """What one master has logged about a job."""
 
     master: str
-    lines: list[dict[str, object]]
-
-
-class Problem(msgspec.Struct):
-    """Why a request was not done.  `retryable`: the same request may work later."""
-
-    code: str
-    message: str
-    retryable: bool = False
-    leader: str = ""
-    mistakes: list[tuple[str, int, int, str]] = msgspec.field(default_factory=list)
-    warnings: list[tuple[str, int, int, str]] = msgspec.field(default_factory=list)
+    lines: list[dict[str, Any]]
 
 
 def row(item: Item) -> JobRow:
@@ -159,77 +206,13 @@ def row(item: Item) -> JobRow:
         job = decode(Job, item.value)
     except RecordUnreadable as error:
         return JobRow(item.key.split("/")[1], "", "", "DAMAGED", str(error), 0.0, 0.0)
+    return row_of(job)
+
+
+def row_of(job: Job) -> JobRow:
+    """Return the row of a job as its record shows it."""
+    totals = job.totals
     return JobRow(
-        job.id, job.incarnation, job.name, job.status.value, job.reason, job.since_s, job.ended_s
-    )
-
-
-def detail(
-    job: Job,
-    pipelines: Iterable[Pipeline],
-    *,
-    revision: int,
-    leader: str,
-    reports: Mapping[int, Report] | None = None,
-    held: Mapping[tuple[int, str], Held] | None = None,
-    waits: Mapping[tuple[int, str], str] | None = None,
-    live: bool = False,
-) -> JobDetail:
-    """Return all about a job, from its records and, if `live`, from what the leader hears."""
-    views = [_pipeline(p, reports or {}, held or {}, waits or {}) for p in pipelines]
-    states = [v.health for v in views]
-    health = next((h for h in (Health.STALLED, Health.LATE) if h in states), Health.OK)
-    tasks = [t for v in views for t in v.tasks]
-    done = [p.checkpoints.latest.totals for p in pipelines if p.checkpoints.latest]
-    over = job.status in TERMINAL
-    return JobDetail(
-        job.id, job.incarnation, job.name, job.status.value, job.reason, job.since_s, job.ended_s,
-        health.value,
-        job.totals.read if over else max(sum(d.read for d in done), sum(t.read for t in tasks)),
-        job.totals.written if over else sum(d.written for d in done),
-        job.totals.bytes if over else sum(d.bytes for d in done),
-        live, revision, leader, views,
-    )  # fmt: skip
-
-
-def workers(crew: Crew, now_s: float) -> list[WorkerView]:
-    """Return the workers in contact."""
-    return [
-        WorkerView(
-            seen.hello.worker, incarnation, seen.hello.slots, len(seen.hello.held),
-            dict(seen.hello.tags), round(now_s - seen.at_s, 3),
-        )
-        for incarnation, seen in sorted(crew.seen.items())
-    ]  # fmt: skip
-
-
-def _pipeline(
-    pipeline: Pipeline,
-    reports: Mapping[int, Report],
-    held: Mapping[tuple[int, str], Held],
-    waits: Mapping[tuple[int, str], str],
-) -> PipelineView:
-    number, latest = pipeline.number, pipeline.checkpoints.latest
-    report = reports.get(number)
-    return PipelineView(
-        number,
-        pipeline.status.value,
-        report.health.value if report else Health.OK.value,
-        latest.number if latest else 0,
-        latest.at_s if latest else 0.0,
-        round(report.age_s, 3) if report else None,
-        pipeline.commits.through,
-        report.reason if report else "",
-        pipeline.retries,
-        [_task(t, held.get((number, t.id)), waits.get((number, t.id), "")) for t in pipeline.tasks],
-        [FailureView(f.task, f.attempt, f.reason) for f in pipeline.failures],
-    )
-
-
-def _task(task: Task, held: Held | None, waits: str) -> TaskView:
-    place = task.place
-    counts = (held.read, held.written) if held and held.attempt == task.attempt else (0, 0)
-    return TaskView(
-        task.id, task.status.value, task.attempt, task.slots,
-        place.worker if place else "", place.incarnation if place else "", *counts, waits,
+        job.id, job.incarnation, job.name, job.status.value, masked_text(job.reason), job.since_s,
+        job.ended_s, read=totals.read, written=totals.written, bytes=totals.bytes,
     )  # fmt: skip

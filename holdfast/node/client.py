@@ -4,10 +4,13 @@ Everything here is safe to repeat: a submit carries a token and its job's id, so
 taken and not answered is not taken twice.
 """
 
+import secrets
+import ssl
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 import httpx2
 import msgspec
@@ -25,6 +28,22 @@ from holdfast.node.api_views import (
     Problem,
     Submit,
 )
+from holdfast.node.rest.access import NewToken, TokenView
+from holdfast.node.rest.shapes import (
+    Again,
+    Checked,
+    Checkpoints,
+    CheckText,
+    ConfigView,
+    Done,
+    Failures,
+    Graph,
+    Me,
+    NewTokenAsked,
+    Overview,
+    SubmitText,
+    Timeline,
+)
 
 T = TypeVar("T")
 
@@ -32,26 +51,36 @@ PATIENCE_S = 30.0
 ANSWER_S = 10.0
 RETRY_S = (0.1, 1.0)
 POLL_S = 0.5
+FOLLOWS = "holdfast-follows"
+"""This client finds the leader by itself; a standby tells it where that is."""
 
 
 class Client:
-    """A cluster, seen from outside.  `patience_s` bounds how long a call looks for a leader."""
+    """A cluster, seen from outside: `Client("http://m1:5801", "the token").jobs()`.
+
+    `patience_s` bounds how long a call looks for a leader.  Raises `UserError` for what is wrong,
+    `Unavailable` if nobody answers in time.
+    """
 
     def __init__(
         self,
-        masters: Sequence[str],
-        token: Secret,
+        masters: str | Sequence[str],
+        token: str | Secret,
         patience_s: float = PATIENCE_S,
         transport: httpx2.BaseTransport | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._masters = [url.rstrip("/") for url in masters]
+        urls = masters.split(",") if isinstance(masters, str) else masters
+        token = token if isinstance(token, Secret) else Secret(token)
+        self._masters = [url.strip().rstrip("/") for url in urls]
         self._preferred = self._masters[0]
         self._patience_s = patience_s
         self._http = httpx2.Client(
-            headers={"Authorization": f"Bearer {token.reveal()}"},
+            headers={"Authorization": f"Bearer {token.reveal()}", FOLLOWS: "1"},
             timeout=httpx2.Timeout(ANSWER_S, connect=2.0),
             trust_env=False,
             transport=transport,
+            verify=tls or True,
         )
 
     def close(self) -> None:
@@ -63,9 +92,37 @@ class Client:
         body = Submit(spec=spec, token=token, job_id=job_id, restore=restore)
         return self._ask("POST", "/jobs", Accepted, body)
 
-    def jobs(self) -> JobList:
-        """Return all jobs that are known."""
-        return self._ask("GET", "/jobs", JobList)
+    def submit_text(
+        self,
+        text: str,
+        *,
+        job_id: str = "",
+        token: str = "",
+        format: str = "",
+        name: str = "",
+        variables: Mapping[str, str] | None = None,
+        restore: bool = False,
+    ) -> Accepted:
+        """Submit a job as the text of its file, which the master reads."""
+        body = SubmitText(
+            text=text, format=format, name=name, variables=dict(variables or {}),
+            job_id=job_id or str(time.time_ns())[:18], token=token or secrets.token_hex(16),
+            restore=restore,
+        )  # fmt: skip
+        return self._ask("POST", "/submit", Accepted, body)
+
+    def check(self, text: str, format: str = "", file: str = "job.conf") -> Checked:
+        """Return every mistake in the text of a job, with its place."""
+        return self._ask("POST", "/check", Checked, CheckText(text, format, file))
+
+    def jobs(
+        self, search: str = "", status: str = "", health: str = "", offset: int = 0, limit: int = 0
+    ) -> JobList:
+        """Return jobs, the newest first: all that are known, or those that are asked for."""
+        asked = {"search": search, "status": status, "health": health}
+        numbers = {"offset": offset, "limit": limit}
+        query = urlencode({k: v for k, v in (asked | numbers).items() if v})
+        return self._ask("GET", f"/jobs?{query}" if query else "/jobs", JobList)
 
     def job(self, job_id: str) -> JobDetail:
         """Return all about a job, from the leader where it can be reached."""
@@ -78,6 +135,31 @@ class Client:
         """Return what a job waits for."""
         return self._ask("GET", f"/jobs/{job_id}/explain", Explanation)
 
+    def graph(self, job_id: str) -> Graph:
+        """Return a job's stages, pipelines and tasks."""
+        return self._ask("GET", f"/jobs/{job_id}/graph", Graph)
+
+    def checkpoints(self, job_id: str) -> Checkpoints:
+        """Return a job's checkpoints."""
+        return self._ask("GET", f"/jobs/{job_id}/checkpoints", Checkpoints)
+
+    def timeline(self, job_id: str) -> Timeline:
+        """Return what happened to a job."""
+        return self._ask("GET", f"/jobs/{job_id}/timeline", Timeline)
+
+    def failures(self, job_id: str) -> Failures:
+        """Return why attempts of a job ended."""
+        return self._ask("GET", f"/jobs/{job_id}/failures", Failures)
+
+    def config(self, job_id: str) -> ConfigView:
+        """Return what a job's file says, without secrets."""
+        return self._ask("GET", f"/jobs/{job_id}/config", ConfigView)
+
+    def retry(self, job_id: str, *, restore: bool = False) -> Accepted:
+        """Run a job that is over again, with the same file; from its savepoint if asked."""
+        body = Again(restore, secrets.token_hex(16))
+        return self._ask("POST", f"/jobs/{job_id}/retry", Accepted, body)
+
     def cancel(self, job_id: str) -> Accepted:
         """Have a job stop."""
         return self._ask("POST", f"/jobs/{job_id}/cancel", Accepted)
@@ -89,6 +171,26 @@ class Client:
     def cluster(self) -> ClusterView:
         """Return who leads and who works."""
         return self._ask("GET", "/cluster", ClusterView)
+
+    def overview(self) -> Overview:
+        """Return the cluster at a glance."""
+        return self._ask("GET", "/overview", Overview)
+
+    def me(self) -> Me:
+        """Return who this client is to the masters."""
+        return self._ask("GET", "/me", Me)
+
+    def tokens(self) -> list[TokenView]:
+        """Return the tokens that were given out."""
+        return self._ask("GET", "/tokens", list[TokenView])
+
+    def give_token(self, name: str, role: str = "viewer", days: float = 0.0) -> NewToken:
+        """Make a token; this is the only time its text is told."""
+        return self._ask("POST", "/tokens", NewToken, NewTokenAsked(name, role, days))
+
+    def take_token_back(self, number: str) -> Done:
+        """Make a token worthless."""
+        return self._ask("DELETE", f"/tokens/{number}", Done)
 
     def masters(self) -> dict[str, str]:
         """Return what each master that this client was told of is doing."""
@@ -193,6 +295,8 @@ def _error(url: str, answer: httpx2.Response) -> Exception:
         return Unavailable(f"{url} answered {answer.status_code}, which is no answer of a master")
     if answer.status_code == 421:
         return _Elsewhere(problem.leader)
+    if answer.status_code in (403, 429):
+        return UserError(f"{url} refuses: {problem.message}", code=problem.code)
     if answer.status_code == 401:
         return UserError(
             f"{url} refuses the token. Give the masters' token with token_file or HOLDFAST_TOKEN.",

@@ -45,10 +45,37 @@ class Config:
     advertise: str = ""
     #: The URLs of all masters, for workers and clients.
     masters: list[str] = option([])
-    #: The secret that masters, workers and clients share; better kept in token_file.
+    #: The secret that masters and their admins share; better kept in token_file.
     token: Secret | None = None
     #: The file that holds the token; made at the first start where it is the default one.
     token_file: str = ""
+    #: The secret with which workers join; made from the token where it is not given.
+    join_token: Secret | None = None
+    #: The file that holds the join token, for workers that must not have the masters' token.
+    join_token_file: str = ""
+    #: The file with what seals job files in the store, a line each: the first for new ones, all of
+    #: them for old ones; the token where it is not given.
+    seal_key_file: str = ""
+    #: The PEM file of a master's certificate; with it, the master answers over TLS alone.
+    tls_cert: str = ""
+    #: The PEM file of that certificate's key.
+    tls_key: str = ""
+    #: The PEM file of authorities: masters let in only clients and workers with their certificates.
+    tls_client_ca: str = ""
+    #: The PEM file of the authorities that workers and clients trust; the machine's own by default.
+    tls_ca: str = ""
+    #: The PEM file of the certificate that a worker or client shows.
+    tls_client_cert: str = ""
+    #: The PEM file of that certificate's key.
+    tls_client_key: str = ""
+    #: Let a master listen on a public address without TLS, in a network where nobody listens.
+    insecure: bool = False
+    #: A path under which SeaTunnel's REST paths are answered too, as its http.context-path.
+    context_path: str = ""
+    #: The masters' environment variables that job texts sent to them may use as ${NAME}.
+    job_environment: list[str] = option([])
+    #: The folders that jobs may read and write, as the masters see them; any by default.
+    file_roots: list[str] = option([])
     #: How many parallel readers a worker runs at once; 0: twice its cores, at least 8.
     slots: int = option(0, at_least=0)
     #: How many cores a worker's local Spark uses; 0: all.
@@ -104,6 +131,10 @@ class Config:
         """Say what no option shows alone."""
         if _address(self.listen) is None:
             yield "listen", f"listen must be HOST:PORT, not '{self.listen}'."
+        if bool(self.tls_cert) != bool(self.tls_key):
+            yield "tls_cert", "tls_cert and tls_key belong together: give both or none."
+        if self.tls_client_ca and not self.tls_cert:
+            yield "tls_client_ca", "tls_client_ca needs tls_cert: without TLS nobody shows one."
         for url in self.masters:
             if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
                 yield "masters", f"masters must be URLs such as http://{LISTEN}, not '{url}'."
@@ -177,6 +208,18 @@ def find_token(config: Config, *, create: bool) -> Secret:
     return Secret(token)
 
 
+def first_time(config: Config) -> bool:
+    """Say whether the token that was made here has not been shown yet; it is from now on."""
+    path = Path(config.token_file)
+    if config.token or path != _cluster() / "token":
+        return False
+    try:
+        os.close(os.open(path.with_name("token_shown"), os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return False
+    return True
+
+
 def host_and_port(config: Config) -> tuple[str, int]:
     """Return what a master listens on."""
     found = _address(config.listen)
@@ -196,6 +239,7 @@ def _completed(config: Config) -> Config:
     """Fill in the defaults that depend on this machine."""
     folder = _cluster()
     cores = config.cores or os.cpu_count() or 1
+    scheme = "https" if config.tls_cert or config.tls_ca else "http"
     host, port = _address(config.listen) or ("", 0)
     reached = socket.gethostname() if host in ("0.0.0.0", "::", "") else host
     return replace(
@@ -203,8 +247,8 @@ def _completed(config: Config) -> Config:
         name=config.name or f"{socket.gethostname()}-{os.getpid()}",
         store=config.store or f"sqlite:{folder / 'store.db'}",
         blobs=config.blobs or str(folder / "blobs"),
-        advertise=config.advertise or f"http://{_bracketed(reached)}:{port}",
-        masters=config.masters or [f"http://{LISTEN}"],
+        advertise=config.advertise or f"{scheme}://{_bracketed(reached)}:{port}",
+        masters=config.masters or [f"{scheme}://{LISTEN}"],
         token_file=config.token_file or str(folder / "token"),
         slots=config.slots or max(8, 2 * cores),
         logs=config.logs or str(home.root() / "logs"),

@@ -8,21 +8,32 @@ import asyncio
 import contextlib
 import hmac
 import random
+import secrets
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from fastapi import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket, WebSocketDisconnect
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
 from holdfast.errors import UserError
 from holdfast.master.master import Master
 from holdfast.model.secret import Secret
+from holdfast.node.keys import PROOF, Joining, hello_of_worker, proof_of_master
 from holdfast.node.trace import Tracer
 from holdfast.wire.codec import FRAME_BYTES_MAX, FrameUnreadable, decode, encode
-from holdfast.wire.messages import BarrierAck, EndReport, Hello, ToLeader, ToWorker
+from holdfast.wire.messages import (
+    BarrierAck,
+    DeployTask,
+    EndReport,
+    Held,
+    Hello,
+    ToLeader,
+    ToWorker,
+)
 
 PATH = "/link"
 PING_S, PONG_S = 4.0, 2.0
@@ -76,24 +87,52 @@ class Link:
 class Links:
     """All workers that are connected to this master; the `Workers` port."""
 
-    def __init__(self, token: Secret, say: Say) -> None:
-        self._token = token
+    def __init__(
+        self,
+        token: Secret,
+        say: Say,
+        unseal: Callable[[str], str] = str,
+        failed: Callable[[Held], None] = lambda _: None,
+    ) -> None:
+        self._joining = Joining(token)
         self._say = say
+        self._unseal = unseal
+        self._unsealed = ""
+        self._failed = failed
         self._links: dict[str, Link] = {}
         self._hearing: set[asyncio.Task[None]] = set()
 
     def send(self, incarnation: str, message: ToWorker) -> None:
         """Send to a worker, if it is connected."""
         link = self._links.get(incarnation)
-        if link:
-            link.outbox.put(message)
+        if link is None:
+            return
+        opened = self._opened(message) if isinstance(message, DeployTask) else message
+        if opened:
+            link.outbox.put(opened)
+
+    def _opened(self, order: DeployTask) -> DeployTask | None:
+        """Return an order with what the job file says, which the record keeps sealed."""
+        try:
+            return replace(order, spec=self._unseal(order.spec))
+        except UserError as error:
+            if str(error) != self._unsealed:
+                self._unsealed = str(error)
+                self._say(
+                    f"task {order.key.task} cannot be deployed: {error}", job_id=order.key.job
+                )
+            return None
 
     async def serve(self, socket: WebSocket, master: Master, tracer: Tracer | None) -> None:
         """Talk with one worker until it is gone.  Nobody without the token is let in."""
-        if not authorized(socket.headers.get("authorization", ""), self._token):
+        nonce = self._joining.nonce_of(socket.headers.get("authorization", ""))
+        if nonce is None:
+            address = socket.client.host if socket.client else ""
+            self._say("a worker without the join token is refused", address=address)
             await socket.close()  # before the connection is accepted: this is answered 403
             return
-        await socket.accept()
+        proof = self._joining.proof(nonce).encode()
+        await socket.accept(headers=[(PROOF.encode(), proof)])
         link = Link(socket)
         sending = asyncio.ensure_future(_send_all(link))
         try:
@@ -132,8 +171,14 @@ class Links:
                 link.worker, link.incarnation = message.worker, message.incarnation
                 self._links[link.incarnation] = link
                 self._say("worker connected", worker=link.worker, incarnation=link.incarnation)
-            if link.incarnation and isinstance(message, Hello | BarrierAck | EndReport):
-                self._hear(link.incarnation, message, master, tracer)
+            if not link.incarnation or not isinstance(message, Hello | BarrierAck | EndReport):
+                continue
+            if _speaker(message) != (link.worker, link.incarnation):
+                why = "A worker spoke for another one."
+                self._say(why, worker=link.worker, claimed=_speaker(message)[0])
+                await link.socket.close(UNREADABLE, why)
+                return
+            self._hear(link.incarnation, message, master, tracer)
 
     def _left(self, incarnation: str, master: Master) -> None:
         """Have the leader take a worker that said goodbye for lost, without waiting for silence.
@@ -157,15 +202,20 @@ class Links:
             return
         if tracer:
             tracer.told(message)
+        for held in message.held if isinstance(message, Hello) else ():
+            if held.failure is not None:
+                self._failed(held)
         task = asyncio.ensure_future(leader.hear(sender, message))
         self._hearing.add(task)
         task.add_done_callback(self._hearing.discard)
         task.add_done_callback(leader.desk.watch)
 
 
-def authorized(header: str, token: Secret) -> bool:
-    """Say whether an Authorization header holds the token."""
-    return hmac.compare_digest(header.encode(), f"Bearer {token.reveal()}".encode())
+def _speaker(message: ToLeader) -> tuple[str, str]:
+    """Return the worker that a message says it is from."""
+    if isinstance(message, BarrierAck):
+        return message.acked.place.worker, message.acked.place.incarnation
+    return message.worker, message.incarnation
 
 
 async def _send_all(link: Link) -> None:
@@ -184,8 +234,10 @@ class Dialer:
         hello: Callable[[], Hello],
         hear: Callable[[ToWorker], None],
         say: Say,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._masters = masters
+        self._tls = tls
         self._token = token
         self._hello = hello
         self._hear = hear
@@ -249,9 +301,11 @@ class Dialer:
     async def _talk(self, url: str) -> str:
         """Connect to a master and talk until the link ends; return why it did."""
         address = "ws" + url.removeprefix("http").rstrip("/") + PATH
+        nonce = secrets.token_hex(16)
         async with connect(
             address,
-            additional_headers={"Authorization": f"Bearer {self._token.reveal()}"},
+            additional_headers={"Authorization": hello_of_worker(self._token, nonce)},
+            ssl=self._tls if address.startswith("wss:") else None,
             compression=None,
             max_size=FRAME_BYTES_MAX,
             open_timeout=5,
@@ -259,6 +313,9 @@ class Dialer:
             ping_timeout=PONG_S,
             proxy=None,
         ) as socket:
+            shown = socket.response.headers.get(PROOF, "") if socket.response else ""
+            if not hmac.compare_digest(shown, proof_of_master(self._token, nonce)):
+                return "whoever answers there does not know the join token"
             self._say(f"linked to {url}", master=url)
             self._sockets.add(socket)
             outbox = self._outboxes[url] = Outbox()
@@ -287,7 +344,7 @@ def _check_token(url: str, error: InvalidStatus) -> None:
     if error.response.status_code in (401, 403):
         raise UserError(
             f"Master {url} refuses this worker: its token is another one. Give both the same"
-            " token (token_file, or HOLDFAST_TOKEN).",
+            " token (token_file, or HOLDFAST_TOKEN), or the worker the masters' join_token.",
             code="link.token",
         ) from error
 

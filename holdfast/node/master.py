@@ -5,20 +5,31 @@ import logging
 import os
 import secrets
 import signal
+import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError, Unavailable
 from holdfast.master.master import Master
 from holdfast.master.ports import Ports
+from holdfast.model.secret import Secret
 from holdfast.node.api import Api
 from holdfast.node.blobs import open_blobs
 from holdfast.node.clock import SystemClock
-from holdfast.node.config import Config, find_token, host_and_port
+from holdfast.node.config import Config, find_token, first_time, host_and_port
 from holdfast.node.failpoints import points_from_env
 from holdfast.node.journal import Journal, say
+from holdfast.node.keys import check_listen, client_tls, join_token, seal_secrets
 from holdfast.node.links import Links
+from holdfast.node.rest.audit import Audit
+from holdfast.node.rest.board import Board
+from holdfast.node.rest.confine import Confined
+from holdfast.node.rest.observe import ObservedBlobs, ObservedStore
+from holdfast.node.rest.peers import Peers, known_masters
+from holdfast.node.rest.sealing import SPEC, check_seal
+from holdfast.node.seal import Seal
 from holdfast.node.server import Server, build_app, open_port, server_for
 from holdfast.node.tables import SinkTables
 from holdfast.node.trace import Tracer, tracer_from_env
@@ -44,6 +55,7 @@ class _Parts:
     links: Links
     master: Master
     journal: Journal
+    api: Api
     server: Server
     tracer: Tracer | None
 
@@ -53,6 +65,7 @@ async def _serve(config: Config, log_file: Path | None) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    check_listen(config)
     port = open_port(*host_and_port(config))
     stopping = asyncio.ensure_future(stop.wait())
     opening = asyncio.ensure_future(_open(config))
@@ -60,11 +73,15 @@ async def _serve(config: Config, log_file: Path | None) -> int:
     if not opening.done():
         opening.cancel()
         return 0
-    parts = _build(config, opening.result(), log_file)
+    store, token = opening.result(), find_token(config, create=True)
+    seal = Seal(seal_secrets(config, token))
+    await check_seal(store, seal)
+    _tell_token(config, token)
+    parts = _build(config, store, token, seal, log_file)
     say("master started", name=config.name, url=config.advertise, store=config.store.split(":")[0])
     leading = asyncio.ensure_future(parts.master.run())
     serving = asyncio.ensure_future(parts.server.serve(sockets=[port]))
-    watching = asyncio.ensure_future(parts.journal.run(parts.master))
+    watching = asyncio.ensure_future(_watch(parts))
     everything = (stopping, leading, serving, watching)
     try:
         await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
@@ -83,6 +100,14 @@ async def _serve(config: Config, log_file: Path | None) -> int:
     return _code(parts.master, stop.is_set(), (leading, serving, watching))
 
 
+async def _watch(parts: _Parts) -> None:
+    """Look at what this master does, for the log and for whoever asks, until cancelled."""
+    api = parts.api
+    await asyncio.gather(
+        parts.journal.run(parts.master), api.board.run(parts.master), api.catalog.run()
+    )
+
+
 async def _open(config: Config) -> Store:
     """Open the store, waiting for one that is not there yet."""
     scheme, _, rest = config.store.partition(":")
@@ -99,25 +124,45 @@ async def _open(config: Config) -> Store:
             await asyncio.sleep(STORE_RETRY_S)
 
 
-def _build(config: Config, store: Store, log_file: Path | None) -> _Parts:
+def _tell_token(config: Config, token: Secret) -> None:
+    """Show a token that was made here, once, to the person who started this master."""
+    if not first_time(config):
+        return
+    log.info("the admin's token is in %s, which only this user reads", config.token_file)
+    if sys.stderr.isatty():
+        sys.stderr.write(f"The admin's token, shown this once: {token.reveal()}\n")
+
+
+def _build(
+    config: Config, store: Store, token: Secret, seal: Seal, log_file: Path | None
+) -> _Parts:
     """Put a master together."""
-    token = find_token(config, create=True)
     incarnation = secrets.token_hex(6)
     tracer = tracer_from_env(os.environ, f"{config.name}#{incarnation}")
     registry = Registry.load(config.plugins)
-    clock, tables, links = SystemClock(), SinkTables(registry), Links(token, say)
+    unseal = partial(seal.open, about=SPEC)
+    clock, tables = SystemClock(), SinkTables(registry, unseal)
     points = points_from_env(os.environ, log.warning)
-    ports = Ports(clock, open_blobs(config.blobs), tables, links, points, config.settings())
+    blobs = ObservedBlobs(open_blobs(config.blobs))
+    board = Board(clock, blobs)
+    links = Links(join_token(config, create=True), say, unseal, board.failed)
+    ports = Ports(clock, blobs, tables, links, points, config.settings())
     if tracer:
         ports, store = tracer.ports(ports), tracer.store(store)
-    master = Master(config.name, incarnation, store, ports, config.advertise)
+    observed = ObservedStore(store, board.wrote)
+    master = Master(config.name, incarnation, observed, ports, config.advertise)
     journal = Journal(clock)
     api = Api(
         master, registry, journal, token, allow_python=config.allow_python,
-        refuse_too_large=config.too_large == "refuse", log_file=log_file,
+        refuse_too_large=config.too_large == "refuse", log_file=log_file, board=board,
+        environment=config.job_environment, seal=seal,
+        confined=Confined(config.file_roots),
+        masters=known_masters(config.masters, config.advertise),
     )  # fmt: skip
-    server = server_for(build_app(api, links, master, tracer))
-    return _Parts(store, tables, links, master, journal, server, tracer)
+    audit = Audit(log_file.with_name(f"audit-{config.name}.log") if log_file else None)
+    app = build_app(api, links, master, tracer, audit, config.context_path, client_tls(config))
+    server = server_for(Peers(app, api.masters), config)
+    return _Parts(store, tables, links, master, journal, api, server, tracer)
 
 
 def _code(master: Master, asked: bool, tasks: "tuple[asyncio.Task[None], ...]") -> int:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
-from holdfast.master.ports import CommitOrder, Life, TableState
+from holdfast.master.ports import CommitOrder, Life, ListenOrder, TableState
 from holdfast.node.tables import SinkTables
 
 T = TypeVar("T")
@@ -51,9 +51,15 @@ class PatientTables:
             f"commit {order.number} to {order.sink}", lambda: self._inner.publish(version, order)
         )
 
-    async def listen(self, user: str, number: int, state: str) -> str:
+    async def listens(self, life: Life, sinks: tuple[str, ...]) -> bool:
+        """Say whether any of these sinks has a listener."""
+        return await self._inner.listens(life, sinks)
+
+    async def listen(self, order: ListenOrder) -> str:
         """Run the listeners of a commit."""
-        return await self._inner.listen(user, number, state)
+        return await self._tried(
+            f"the listeners of commit {order.number}", lambda: self._inner.listen(order)
+        )
 
     async def finish(self, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:
         """Tell sinks that the input has ended."""

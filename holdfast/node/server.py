@@ -2,33 +2,53 @@
 
 import contextlib
 import socket
+import ssl
 from collections.abc import Iterator
+from typing import Any
 
 import uvicorn
-from fastapi import FastAPI, WebSocket
+from starlette.types import ASGIApp
+from starlette.websockets import WebSocket
 
 from holdfast.errors import UserError
 from holdfast.master.master import Master
 from holdfast.node.api import Api
-from holdfast.node.api_routes import routes
+from holdfast.node.config import Config
 from holdfast.node.links import PATH, PING_S, PONG_S, Links
+from holdfast.node.rest.access import Access
+from holdfast.node.rest.app import App
+from holdfast.node.rest.audit import Audit
+from holdfast.node.rest.forward import Forwarder
+from holdfast.node.rest.table import all_routes
 from holdfast.node.trace import Tracer
 from holdfast.wire.codec import FRAME_BYTES_MAX
 
+HEADER_BYTES_MAX = 65_536
+CONNECTIONS_MAX = 5_000
+KEEP_ALIVE_S = 30
 GOODBYE_S = 2
 """How long requests that are being answered may take once the process is told to stop."""
 
 
-def build_app(api: Api, links: Links, master: Master, tracer: Tracer | None) -> FastAPI:
-    """Put the routes of a master together."""
-    app = FastAPI(title="Holdfast", openapi_url=None, docs_url=None, redoc_url=None)
-    routes(app, api)
+def build_app(
+    api: Api,
+    links: Links,
+    master: Master,
+    tracer: Tracer | None,
+    audit: Audit | None = None,
+    context_path: str = "",
+    tls: ssl.SSLContext | None = None,
+) -> App:
+    """Put the one port of a master together."""
+    audit = audit or Audit()
+    access = Access(api.token, master.store)
 
-    @app.websocket(PATH)
     async def link(socket: WebSocket) -> None:
         await links.serve(socket, master, tracer)
 
-    return app
+    routes = all_routes(api, access, audit)
+    forwarder = Forwarder(api.elsewhere, tls or True)
+    return App(routes, access, audit, forwarder, (PATH, link), context_path)
 
 
 class Server(uvicorn.Server):
@@ -53,11 +73,21 @@ def open_port(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def server_for(app: FastAPI) -> Server:
-    """Return a server with the settings that links need."""
+def server_for(app: ASGIApp, config: Config | None = None) -> Server:
+    """Return a server with the settings that links need, and TLS where it is configured."""
+    secure: dict[str, Any] = {}
+    if config and config.tls_cert:
+        secure = {"ssl_certfile": config.tls_cert, "ssl_keyfile": config.tls_key}
+    if config and config.tls_client_ca:
+        secure |= {"ssl_ca_certs": config.tls_client_ca, "ssl_cert_reqs": ssl.CERT_REQUIRED}
     return Server(
         uvicorn.Config(
             app,
+            **secure,
+            server_header=False,
+            h11_max_incomplete_event_size=HEADER_BYTES_MAX,
+            limit_concurrency=CONNECTIONS_MAX,
+            timeout_keep_alive=KEEP_ALIVE_S,
             ws="websockets-sansio",
             ws_ping_interval=PING_S,
             ws_ping_timeout=PONG_S,

@@ -5,6 +5,7 @@ asked for one has gone away in the meantime.
 """
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -13,11 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.connect.registry import Registry
-from holdfast.connect.sink import Committable, Identifier, Leftovers, Sink
+from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers, Sink
+from holdfast.core.checkpoint import Kind
 from holdfast.core.gather import Staged
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
-from holdfast.master.ports import CommitOrder, Life, TableState
+from holdfast.master.ports import CommitOrder, Life, ListenOrder, TableState
 from holdfast.model.job import Role
+from holdfast.model.tree import Plain
 from holdfast.plan.build import build_plugin, context_for
 from holdfast.plan.spec import decode_spec
 
@@ -43,8 +46,9 @@ class _Line:
 class SinkTables:
     """The `Tables` port on sinks, built from what a job's record keeps of its file."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, unseal: Callable[[str], str] = str) -> None:
         self.registry = registry
+        self._unseal = unseal
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="sinks")
         self._built: dict[tuple[str, str], dict[str, Sink[Any]]] = {}
         self._lines: dict[tuple[str, str], dict[str, _Line]] = {}
@@ -65,9 +69,28 @@ class SinkTables:
         await self._alone(order.life, order.user, f"commit {order.number} to {order.sink}", commit)
         return True
 
-    async def listen(self, user: str, number: int, state: str) -> str:
-        """Return what listeners remember: there are none yet."""
-        return state
+    async def listens(self, life: Life, sinks: tuple[str, ...]) -> bool:
+        """Say whether any of these sinks has a listener."""
+        if (life.job, life.incarnation) not in self._built:
+            await self._alone(life, "", "building its sinks", lambda: _forget(self._sinks(life)))
+        return any(self._sink(life, name).listens for name in sinks)
+
+    async def listen(self, order: ListenOrder) -> str:
+        """Tell every sink that listens of a commit; the state is JSON, what each remembers."""
+        if order.staged is None:
+            return order.state  # nobody needed to know what was committed: nobody listens
+        remembered: dict[str, Plain] = json.loads(order.state or "{}")
+
+        def hear() -> None:
+            for name in order.sinks:
+                sink = self._sink(order.life, name)
+                if sink.listens:
+                    remembered[name] = sink.listen(_heard(order, name), remembered.get(name))
+
+        what = f"what follows commit {order.number} (its listeners)"
+        await self._alone(order.life, order.user, what, hear)
+        said = {name: state for name, state in sorted(remembered.items()) if state is not None}
+        return json.dumps(said, separators=(",", ":")) if said else ""
 
     async def finish(self, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:
         """Tell sinks that the input has ended; any of them may refuse the last commit."""
@@ -115,7 +138,7 @@ class SinkTables:
         return sinks
 
     def _build(self, life: Life) -> dict[str, Sink[Any]]:
-        spec = decode_spec(life.spec)
+        spec = decode_spec(self._unseal(life.spec))
         job = spec.job(self.registry)
         found: dict[str, Sink[Any]] = {}
         for task in (task for part in job.pipelines for task in part.tasks):
@@ -181,6 +204,20 @@ def _say(line: _Line, trouble: str, error: HoldfastError) -> None:
         return
     line.trouble, line.said_s = trouble, now
     log.warning(trouble, exc_info=error.__cause__)
+
+
+def _forget(_built: object) -> None:
+    """Have no use for what was built: it is kept elsewhere."""
+
+
+def _heard(order: ListenOrder, sink: str) -> Heard:
+    """Return a commit as the listener of one sink hears of it."""
+    return Heard(
+        Identifier(f"{order.user}{sink}", order.number, order.watermark),
+        tuple(_committable(s) for s in order.staged or () if s.sink == sink),
+        savepoint=order.kind is Kind.SAVEPOINT,
+        final=order.kind is Kind.FINAL,
+    )
 
 
 def _committable(staged: Staged) -> Committable:

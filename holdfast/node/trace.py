@@ -18,6 +18,7 @@ from holdfast.master.ports import (
     Blobs,
     CommitOrder,
     Life,
+    ListenOrder,
     Ports,
     Tables,
     TableState,
@@ -168,9 +169,13 @@ class _Tables:
             self._tracer.note("snapshot", **about, **shown)
         return done
 
-    async def listen(self, user: str, number: int, state: str) -> str:
-        heard = await self._inner.listen(user, number, state)
-        self._tracer.note("listen", user=user, number=number)
+    async def listens(self, life: Life, sinks: tuple[str, ...]) -> bool:
+        return await self._inner.listens(life, sinks)
+
+    async def listen(self, order: ListenOrder) -> str:
+        heard = await self._inner.listen(order)
+        told = None if order.staged is None else [file_name(s) for s in order.staged]
+        self._tracer.note("listen", user=order.user, number=order.number, files=told)
         return heard
 
     async def finish(self, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:

@@ -10,9 +10,10 @@ import time
 from pathlib import Path
 
 from holdfast.connect.registry import Registry
-from holdfast.node.config import Config, find_token
+from holdfast.node.config import Config
 from holdfast.node.failpoints import points_from_env
 from holdfast.node.journal import say
+from holdfast.node.keys import client_tls, join_token
 from holdfast.node.links import Dialer
 from holdfast.node.trace import tracer_from_env
 from holdfast.worker import driver
@@ -83,7 +84,7 @@ async def _serve(config: Config, starting: Starting) -> int | None:
 
 def _built(config: Config, incarnation: str, starting: Starting) -> tuple[Worker, Dialer]:
     """Put a worker together, and its links."""
-    token = find_token(config, create=True)
+    token = join_token(config, create=True)
     tracer = tracer_from_env(os.environ, f"{config.name}#{incarnation}")
     points = points_from_env(os.environ, log.warning)
     registry = Registry.load(config.plugins)
@@ -94,7 +95,7 @@ def _built(config: Config, incarnation: str, starting: Starting) -> tuple[Worker
         lambda message: dialer.tell(message), settings, tracer.note if tracer else _unheard,
         _say_ended,
     )  # fmt: skip
-    dialer = Dialer(config.masters, token, worker.hello, worker.hear, say)
+    dialer = Dialer(config.masters, token, worker.hello, worker.hear, say, client_tls(config))
     return worker, dialer
 
 

@@ -28,7 +28,7 @@ class Held:
 
     `progress` grows whenever the task gets on, rows or not; None from a worker that cannot say.
     `fatal`: the failure is one that trying again does not mend.  `read` and `written` are rows so
-    far, for people to see.
+    far, and `stack` is where the failure came from: both for people to see.
     """
 
     key: TaskKey
@@ -38,6 +38,7 @@ class Held:
     fatal: bool = False
     read: int = 0
     written: int = 0
+    stack: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,276 @@
+"""What the leading master has seen of its jobs, for people to look at.
+
+It decides nothing.  A wrapper around the store says which records changed; those, and only those,
+are looked at again.  Rates come from the heartbeats of workers, which say how far each task is: no
+read of the API ever asks a worker.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from holdfast.core.job import TERMINAL, Job
+from holdfast.core.pipeline import Pipeline
+from holdfast.core.task import Task
+from holdfast.master.job_keeper import JobKeeper
+from holdfast.master.leader import Leader
+from holdfast.master.master import Master
+from holdfast.master.pipeline_keeper import PipelineKeeper
+from holdfast.master.ports import Clock
+from holdfast.node.rest.observe import ObservedBlobs
+from holdfast.node.rest.timeline import EVENTS_KEPT, Checks, Happened
+from holdfast.wire.messages import Held, TaskKey
+
+LOOK_S = 1.0
+RATE_S = 10.0
+"""Rates are taken over about so long."""
+
+GONE_KEPT = 1_000
+PAST_KEPT = 200
+"""Of so many jobs that are over this leader still knows how they went."""
+STACKS_KEPT = 500
+
+TaskId = tuple[int, str]
+
+
+@dataclass
+class Rate:
+    """A counter's last values, with the moments they were seen at."""
+
+    seen: deque[tuple[float, int, int]] = field(default_factory=deque)
+    attempt: int = 0
+
+    def take(self, now_s: float, attempt: int, read: int, written: int) -> None:
+        """Note how far a task is.  Another attempt counts from where it was restored."""
+        if attempt != self.attempt or (self.seen and read < self.seen[-1][1]):
+            self.attempt = attempt
+            self.seen.clear()
+        self.seen.append((now_s, read, written))
+        while len(self.seen) > 2 and self.seen[0][0] < now_s - RATE_S:
+            self.seen.popleft()
+
+    def per_second(self) -> tuple[float, float]:
+        """Return rows read and written a second."""
+        if len(self.seen) < 2:
+            return 0.0, 0.0
+        (from_s, read, written), (to_s, read_now, written_now) = self.seen[0], self.seen[-1]
+        span_s = max(to_s - from_s, 0.001)
+        return (read_now - read) / span_s, max(0.0, (written_now - written) / span_s)
+
+
+@dataclass
+class Sight:
+    """One life of a job as this leader has seen it."""
+
+    job: Job
+    checks: dict[int, Checks] = field(default_factory=dict)
+    events: deque[Happened] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
+    pipelines: dict[int, Pipeline] = field(default_factory=dict)
+    rates: dict[TaskId, Rate] = field(default_factory=dict)
+    started_s: float = 0.0
+    restarts: int = 0
+    unsaved: bool = False
+
+    def rate(self) -> tuple[float, float]:
+        """Return the rows read and written a second, over all tasks."""
+        each = [r.per_second() for r in self.rates.values()]
+        return sum(r for r, _ in each), sum(w for _, w in each)
+
+
+class Board:
+    """Everything that this master shows beyond what the records say."""
+
+    def __init__(self, clock: Clock, blobs: ObservedBlobs | None = None) -> None:
+        self._clock = clock
+        self._blobs = blobs
+        self._dirty: set[str] = set()
+        self._stirred = asyncio.Event()
+        self._grown = asyncio.Event()
+        self._looked_s = 0.0
+        self.term = 0
+        self.version = 0
+        self.lives: dict[str, Sight] = {}
+        self.gone: dict[str, Job] = {}
+        self.past: dict[str, Sight] = {}
+        self.stacks: OrderedDict[tuple[TaskKey, int], str] = OrderedDict()
+
+    def failed(self, held: Held) -> None:
+        """Hear from a worker where a failure came from."""
+        self.stacks[held.key, held.attempt] = held.stack
+        while len(self.stacks) > STACKS_KEPT:
+            self.stacks.popitem(last=False)
+
+    def stack(self, key: TaskKey, attempt: int) -> str:
+        """Return where an attempt's failure came from; "" if this master did not hear of it."""
+        return self.stacks.get((key, attempt), "")
+
+    def wrote(self, key: str) -> None:
+        """Hear that this master changed a record."""
+        if key.startswith(("job/", "pipeline/")):
+            self._dirty.add(key.split("/")[1])
+            self._stirred.set()
+
+    async def run(self, master: Master) -> None:
+        """Look whenever something was written, and once a second, until cancelled."""
+        while True:
+            self.look(master)
+            self._stirred.clear()
+            try:
+                async with asyncio.timeout(LOOK_S):
+                    await self._stirred.wait()
+                await asyncio.sleep(0)  # the keeper takes the new state in first
+            except TimeoutError:
+                pass
+
+    async def changed(self, since: int, wait_s: float) -> int:
+        """Return the present version, once it is another than `since` or after a while."""
+        try:
+            async with asyncio.timeout(wait_s):
+                while self.version == since:
+                    await self._grown.wait()
+        except TimeoutError:
+            pass
+        return self.version
+
+    def look(self, master: Master) -> None:
+        """Take in what changed."""
+        leader, now_s = master.leader, self._clock.now()
+        if leader is None or not leader.loaded:
+            if self.term:
+                self.term, self.lives, self.gone, self.past = 0, {}, {}, {}
+                self._grow()
+            return
+        if leader.desk.term != self.term:
+            self.term, self.lives, self.gone, self.past = leader.desk.term, {}, {}, {}
+            self._dirty = set(leader.jobs)
+        dirty, self._dirty = self._dirty, set()
+        due = now_s - self._looked_s >= LOOK_S
+        if due:
+            self._looked_s = now_s
+            dirty |= set(leader.jobs) ^ set(self.lives)
+            self._count(leader, now_s)
+        for job in dirty:
+            self._look_at(master, leader, job)
+        if dirty or due:
+            self._grow()
+
+    def remembered(self, job: Job) -> Sight | None:
+        """Return how a buried life of a job went, if this leader has seen it."""
+        found = self.past.get(job.id)
+        return found if found and found.job.incarnation == job.incarnation else None
+
+    def _grow(self) -> None:
+        self.version += 1
+        self._grown.set()
+        self._grown = asyncio.Event()
+
+    def _look_at(self, master: Master, leader: Leader, job: str) -> None:
+        keeper = leader.jobs.get(job)
+        if keeper is None:
+            old = self.lives.pop(job, None)
+            if old:
+                old.rates = {}
+                self.gone[job] = old.job
+                self.past[job] = old
+                for kept, most in ((self.gone, GONE_KEPT), (self.past, PAST_KEPT)):
+                    while len(kept) > most:
+                        del kept[next(iter(kept))]
+            return
+        sight = self.lives.get(job)
+        if sight is None or sight.job.incarnation != keeper.state.incarnation:
+            self.gone.pop(job, None)
+            self.past.pop(job, None)
+            sight = self.lives[job] = self._begin(master, keeper)
+        for happened in self._job_events(sight, keeper):
+            sight.events.append(happened)
+            sight.unsaved = True
+        for part in keeper.pipelines.values():
+            self._look_at_part(sight, part)
+
+    def _begin(self, master: Master, keeper: JobKeeper) -> Sight:
+        job = keeper.state
+        sight = Sight(job)
+        taken = job.since_s and self._clock.date() - job.since_s > 2 * LOOK_S
+        sight.events.append(Happened(job.since_s, "job", "SUBMITTED"))
+        if taken:
+            said = f"{master.name} leads in term {self.term}"
+            sight.events.append(
+                Happened(self._clock.date(), "leader", "LEADS", term=self.term, reason=said)
+            )
+        sight.events.append(
+            Happened(self._clock.date(), "job", job.status.value, term=self.term, reason=job.reason)
+        )
+        return sight
+
+    def _job_events(self, sight: Sight, keeper: JobKeeper) -> Iterator[Happened]:
+        job, before = keeper.state, sight.job
+        sight.job = job
+        if job.status is not before.status:
+            at_s = job.ended_s if job.status in TERMINAL else self._clock.date()
+            if job.status.value == "RUNNING" and not sight.started_s:
+                sight.started_s = at_s
+            yield Happened(at_s, "job", job.status.value, term=self.term, reason=job.reason)
+
+    def _look_at_part(self, sight: Sight, keeper: PipelineKeeper) -> None:
+        pipeline, number = keeper.state, keeper.state.number
+        before = sight.pipelines.get(number)
+        if before is pipeline:
+            return
+        checks = sight.checks.get(number)
+        if checks is None:
+            checks = sight.checks[number] = Checks()
+            checks.begin(pipeline, self.term)
+        latest = pipeline.checkpoints.latest
+        size = self._blobs.size(latest.blob) if self._blobs and latest else None
+        checks.take(pipeline, self._clock.date(), self._clock.now(), size, self.term)
+        gathering = keeper.gathering
+        if gathering and latest and gathering.number == latest.number and gathering.complete:
+            checks.written = tuple(w for a in gathering.acks for w in a.counts.written)
+        for happened in self._part_events(pipeline, before):
+            sight.events.append(happened)
+            sight.unsaved = True
+        old = before.tasks if before else ()
+        anew = sum(n.attempt - o.attempt for o, n in zip(old, pipeline.tasks, strict=False))
+        sight.restarts += anew if before else sum(t.attempt - 1 for t in pipeline.tasks)
+        checks.restored += anew if latest else 0
+        sight.pipelines[number] = pipeline
+
+    def _part_events(self, pipeline: Pipeline, before: Pipeline | None) -> Iterator[Happened]:
+        at_s, number = self._clock.date(), pipeline.number
+        if before is None or pipeline.status is not before.status:
+            yield Happened(at_s, "pipeline", pipeline.status.value.upper(), number, term=self.term)
+        known = {t.id: t for t in before.tasks} if before else {}
+        for task in pipeline.tasks:
+            yield from self._task_events(pipeline, known.get(task.id), task, at_s)
+
+    def _task_events(
+        self, pipeline: Pipeline, old: Task | None, task: Task, at_s: float
+    ) -> Iterator[Happened]:
+        if old and (old.status, old.attempt, old.place) == (task.status, task.attempt, task.place):
+            return
+        failed = [f for f in pipeline.failures if f.task == task.id]
+        if old and task.attempt != old.attempt:
+            why = failed[-1].reason if failed else "it is started anew"
+            yield Happened(
+                at_s, "task", "FAILED", pipeline.number, task.id, old.attempt,
+                old.place.worker if old.place else "", self.term, why,
+            )  # fmt: skip
+        yield Happened(
+            at_s, "task", task.status.value.upper(), pipeline.number, task.id, task.attempt,
+            task.place.worker if task.place else "", self.term,
+        )  # fmt: skip
+
+    def _count(self, leader: Leader, now_s: float) -> None:
+        """Take in how far each task is, from the last heartbeats; what nobody runs has no rate."""
+        running: dict[str, dict[TaskId, Rate]] = {}
+        for seen in leader.crew.seen.values():
+            for held in seen.hello.held:
+                sight = self.lives.get(held.key.job)
+                if sight and sight.job.incarnation == held.key.incarnation:
+                    one = (held.key.pipeline, held.key.task)
+                    rate = sight.rates.get(one) or Rate()
+                    rate.take(now_s, held.attempt, held.read, held.written)
+                    running.setdefault(held.key.job, {})[one] = rate
+        for job, sight in self.lives.items():
+            sight.rates = running.get(job, {})

@@ -1,0 +1,109 @@
+"""See what a master writes, as it writes it: which records changed, how long the store took.
+
+The wrappers change nothing; they make it possible to show durations and sizes of checkpoints
+without one more write for any of them.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from holdfast.errors import HoldfastError
+from holdfast.master.ports import Blobs
+from holdfast.store.contract import Change, Delete, Guard, Item, Put, Store
+
+T = TypeVar("T")
+
+BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+SIZES_KEPT = 10_000
+
+
+class Latency:
+    """How long calls took: counts by bucket, their number, their sum, and how many failed."""
+
+    def __init__(self) -> None:
+        self.counts = [0] * len(BUCKETS_S)
+        self.number = 0
+        self.total_s = 0.0
+        self.failures = 0
+
+    async def measure(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Make a call and note how long it took."""
+        begun_s = time.monotonic()
+        try:
+            return await call()
+        except HoldfastError:
+            self.failures += 1
+            raise
+        finally:
+            took_s = time.monotonic() - begun_s
+            self.number += 1
+            self.total_s += took_s
+            for place, bound_s in enumerate(BUCKETS_S):
+                self.counts[place] += took_s <= bound_s
+
+
+class ObservedStore:
+    """A store whose calls are timed and whose changes are told to `wrote`."""
+
+    def __init__(self, inner: Store, wrote: Callable[[str], None]) -> None:
+        self._inner = inner
+        self._wrote = wrote
+        self.reads = Latency()
+        self.writes = Latency()
+
+    async def get(self, key: str) -> Item | None:
+        return await self.reads.measure(lambda: self._inner.get(key))
+
+    async def range(self, prefix: str) -> tuple[list[Item], int]:
+        return await self.reads.measure(lambda: self._inner.range(prefix))
+
+    async def commit(self, guards: Sequence[Guard], changes: Sequence[Put | Delete]) -> int | None:
+        revision = await self.writes.measure(lambda: self._inner.commit(guards, changes))
+        for change in changes if revision is not None else ():
+            self._wrote(change.key)
+        return revision
+
+    def watch(self, prefix: str, after: int) -> AsyncGenerator[list[Change], None]:
+        return self._inner.watch(prefix, after)
+
+    async def grant_lease(self, ttl_s: float) -> int:
+        return await self._inner.grant_lease(ttl_s)
+
+    async def keep_lease(self, lease: int) -> None:
+        await self.writes.measure(lambda: self._inner.keep_lease(lease))
+
+    async def revoke_lease(self, lease: int) -> None:
+        await self._inner.revoke_lease(lease)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class ObservedBlobs:
+    """Blobs whose sizes are remembered."""
+
+    def __init__(self, inner: Blobs) -> None:
+        self._inner = inner
+        self._sizes: OrderedDict[str, int] = OrderedDict()
+        self.writes = Latency()
+
+    def size(self, name: str) -> int | None:
+        """Return the size of a blob that this process stored."""
+        return self._sizes.get(name)
+
+    async def put(self, name: str, content: bytes) -> None:
+        await self.writes.measure(lambda: self._inner.put(name, content))
+        self._sizes[name] = len(content)
+        while len(self._sizes) > SIZES_KEPT:
+            self._sizes.popitem(last=False)
+
+    async def get(self, name: str) -> bytes:
+        return await self._inner.get(name)
+
+    async def drop(self, name: str) -> None:
+        await self._inner.drop(name)
+
+    async def names(self, prefix: str) -> list[str]:
+        return await self._inner.names(prefix)

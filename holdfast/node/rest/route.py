@@ -1,0 +1,148 @@
+"""One path of the API, declared once: who may ask, what is asked, what is answered.
+
+The server, the OpenAPI document and the tests of permissions all read these declarations.  A path
+that is not declared does not exist, and none can be declared without its permission.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+class Role(StrEnum):
+    """Who a token speaks for."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+class Permission(StrEnum):
+    """What a path lets somebody do.  PUBLIC ones hold nothing of any job or of this cluster."""
+
+    PUBLIC = "public"
+    READ = "read"
+    OPERATE = "operate"
+    ADMIN = "admin"
+
+
+GRANTED = {
+    Role.VIEWER: frozenset({Permission.READ}),
+    Role.OPERATOR: frozenset({Permission.READ, Permission.OPERATE}),
+    Role.ADMIN: frozenset({Permission.READ, Permission.OPERATE, Permission.ADMIN}),
+}
+"""What each role may do; what is not here is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Somebody who showed a token: the token's name and role.
+
+    `jobs`: what the ids of the jobs it is for begin with; "": it is for all.
+    """
+
+    name: str
+    role: Role
+    jobs: str = ""
+
+    def may(self, permission: Permission) -> bool:
+        """Say whether this role has a permission."""
+        return permission is Permission.PUBLIC or permission in GRANTED[self.role]
+
+    def sees(self, job: str) -> bool:
+        """Say whether this token is for a job."""
+        return job.startswith(self.jobs)
+
+
+NOBODY = Who("", Role.VIEWER)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request that passed every check, with its parts decoded."""
+
+    who: Who = NOBODY
+    path: Mapping[str, str] = field(default_factory=dict)
+    query: Any = None
+    body: Any = None
+    raw_query: Mapping[str, str] = field(default_factory=dict)
+    media: str = ""
+
+    @property
+    def job(self) -> str:
+        """The job that the path names."""
+        return self.path["jobId"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """An answer that is no JSON object of ours: text, or JSON that is already encoded."""
+
+    content: bytes
+    media: str = "text/plain; charset=utf-8"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Handler = Callable[[Ask], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path.  `answer` is the type of its answer, `Text` where it is none of ours.
+
+    `leads`: only the leader can answer; any other master hands the request on to it.  `body` is the
+    type of the request's JSON, or bytes where the handler reads it.  `order`: it changes something
+    and is written to the audit log.  `narrow`: a token that is for some jobs only may ask this too,
+    and the handler sees to it that it learns of no other; where the path names a job that is
+    checked for all.
+    """
+
+    method: str
+    path: str
+    permission: Permission
+    handler: Handler
+    answer: Any
+    about: str
+    query: type[msgspec.Struct] | None = None
+    body: Any = None
+    body_media: tuple[str, ...] = ("application/json",)
+    leads: bool = True
+    order: bool = False
+    narrow: bool = False
+
+    @property
+    def group(self) -> str:
+        """Whose path it is: SeaTunnel's (v2) or ours (api)."""
+        return "api" if self.path.startswith("/api") else "v2"
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names in braces."""
+        return tuple(re.findall(r"{(\w+)}", self.path))
+
+
+PATTERNS = {"jobId": JOB_ID, "pipeline": re.compile(r"[0-9]{1,6}"), "state": re.compile(r"[A-Z_]*")}
+"""What a name in a path may look like; `NAME` where it is not listed."""
+
+
+def pattern_of(parameter: str) -> re.Pattern[str]:
+    """Return what a parameter of a path may look like."""
+    return PATTERNS.get(parameter, NAME)
+
+
+def compiled(path: str) -> re.Pattern[str]:
+    """Return a pattern that finds the parameters of a path, whatever they hold."""
+    parts = re.split(r"{(\w+)}", path)
+    return re.compile(
+        "".join(
+            f"(?P<{part}>[^/]+)" if number % 2 else re.escape(part)
+            for number, part in enumerate(parts)
+        )
+    )

@@ -1,0 +1,87 @@
+"""The figures of a job under SeaTunnel's names.
+
+They come from the checkpoints and from the workers' heartbeats, so a restart counts no row twice.
+Rates are those of the last seconds while a job runs, and of its whole life once it is over.
+"""
+
+import time
+from collections.abc import Iterable
+
+from holdfast.core.checkpoint import Totals
+from holdfast.core.gather import Written
+from holdfast.core.job import TERMINAL, Job
+from holdfast.core.pipeline import Pipeline
+from holdfast.node.rest.board import Sight
+
+Figures = dict[str, str | dict[str, str]]
+
+
+def metrics_of(job: Job, parts: Iterable[Pipeline], sight: Sight | None) -> Figures:
+    """Return the `metrics` of a job."""
+    over = job.status in TERMINAL
+    totals = job.totals if over else _totals(parts)
+    read, written = totals.read, totals.written
+    ran_s = max(0.001, (job.ended_s if over else time.time()) - job.since_s)
+    if sight and not over:
+        read = max(read, sum(r.seen[-1][1] for r in sight.rates.values() if r.seen))
+        written = max(written, sum(r.seen[-1][2] for r in sight.rates.values() if r.seen))
+    read_s, written_s = (read / ran_s, written / ran_s)
+    if sight and not over:
+        read_s, written_s = sight.rate()
+    visible = totals if over else committed(parts, sight) or Totals()
+    figures: Figures = {
+        "IntermediateQueueSize": "0",
+        **_four("SourceReceived", read, read_s, 0),
+        **_four("SinkWrite", written, written_s, totals.bytes),
+        **_four("SinkCommitted", visible.written, visible.written / ran_s, visible.bytes),
+    }
+    tables = _tables(sight)
+    for name in ("TableSinkWrite", "TableSinkCommitted", "TableSourceReceived"):
+        known = tables if name != "TableSourceReceived" else {}
+        figures[f"{name}Count"] = {k: str(rows) for k, (rows, _) in known.items()}
+        figures[f"{name}QPS"] = {k: f"{rows / ran_s:.2f}" for k, (rows, _) in known.items()}
+        figures[f"{name}Bytes"] = {k: str(size) for k, (_, size) in known.items()}
+        figures[f"{name}BytesPerSeconds"] = {
+            k: f"{size / ran_s:.2f}" for k, (_, size) in known.items()
+        }
+    return figures
+
+
+def committed(parts: Iterable[Pipeline], sight: Sight | None) -> Totals | None:
+    """Return what is visible; None where the checkpoint that knew is gone."""
+    if sight and sight.checks:
+        return sum((c.committed for c in sight.checks.values()), Totals())
+    found = Totals()
+    for part in parts:
+        through = part.commits.through
+        known = next((c for c in part.checkpoints.kept if c.number == through), None)
+        if through and known is None:
+            return None
+        found += known.totals if known else Totals()
+    return found
+
+
+def _totals(parts: Iterable[Pipeline]) -> Totals:
+    return sum((p.checkpoints.latest.totals for p in parts if p.checkpoints.latest), Totals())
+
+
+def _four(name: str, rows: int, rows_s: float, size: int) -> dict[str, str]:
+    """Return the four figures of one kind.  Nobody counts the bytes that sources read: 0."""
+    each = size / rows if rows else 0.0
+    return {
+        f"{name}Count": str(rows),
+        f"{name}QPS": f"{rows_s:.2f}",
+        f"{name}Bytes": str(size),
+        f"{name}BytesPerSeconds": f"{rows_s * each:.2f}",
+    }
+
+
+def _tables(sight: Sight | None) -> dict[str, tuple[int, int]]:
+    """Return rows and bytes of each table, as the last complete checkpoints count them."""
+    found: dict[str, tuple[int, int]] = {}
+    counted: list[Written] = [w for c in sight.checks.values() for w in c.written] if sight else []
+    for one in counted:
+        key = f"{one.sink.partition('-')[0]}.{one.table}"
+        rows, size = found.get(key, (0, 0))
+        found[key] = (rows + one.rows, size + one.bytes)
+    return found

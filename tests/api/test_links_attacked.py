@@ -1,0 +1,213 @@
+"""Attacks on the links between masters and workers, each named after its case (X..)."""
+
+import asyncio
+import contextlib
+import secrets
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import connect
+from websockets.asyncio.server import serve
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
+
+from holdfast.core.gather import Acked
+from holdfast.core.task import Place, TaskStatus
+from holdfast.model.secret import Secret
+from holdfast.node.config import load_config
+from holdfast.node.keys import PROOF, client_tls, hello_of_worker, proof_of_master
+from holdfast.node.links import PATH, UNREADABLE, Dialer
+from holdfast.node.server import open_port, server_for
+from holdfast.wire.codec import encode
+from holdfast.wire.messages import Barrier, BarrierAck, EndReport, Hello, TaskKey
+from tests.api.served import TOKEN, Served, served
+from tests.conformance.servers import free_ports
+
+REFUSED = (OSError, WebSocketException, EOFError)
+HELLO = Hello("W1", "W1-1", 1, 0, 4, (), ())
+
+
+@contextlib.asynccontextmanager
+async def listening(master: Served, port: int = 0, **config: str) -> AsyncIterator[str]:
+    """Serve the master's whole port, TLS included, on a free one."""
+    port = port or free_ports(1)[0]
+    opened = open_port("127.0.0.1", port)
+    server = server_for(master.app, load_config(config, {}).config)
+    running = asyncio.ensure_future(server.serve(sockets=[opened]))
+    try:
+        yield f"127.0.0.1:{port}{PATH}"
+    finally:
+        server.should_exit = True
+        await running
+
+
+def joined(nonce: str = "", token: Secret = TOKEN) -> dict[str, str]:
+    return {"Authorization": hello_of_worker(token, nonce or secrets.token_hex(16))}
+
+
+def over_the_wire(folder: Path, test: Callable[[Served, str], Awaitable[None]]) -> None:
+    async def run(master: Served) -> None:
+        async with listening(master) as address:
+            await test(master, f"ws://{address}")
+
+    served(folder, run)
+
+
+def test_x11_nobody_joins_without_the_token_or_with_anothers_name(tmp_path: Path) -> None:
+    async def test(master: Served, url: str) -> None:
+        used = joined()
+        async with connect(url, additional_headers=used, proxy=None) as first:
+            assert first.response and first.response.headers[PROOF]
+            bad = [
+                {}, {"Authorization": f"Bearer {TOKEN.reveal()}"}, joined(token=Secret("old")),
+                used, {"Authorization": "Join short x"}, {"Authorization": f"Join {'a' * 32} x"},
+            ]  # fmt: skip
+            for headers in bad:
+                with pytest.raises(InvalidStatus) as refused:
+                    async with connect(url, additional_headers=headers, proxy=None):
+                        pass
+                assert refused.value.response.status_code == 403
+            await first.send(encode(HELLO))
+            crew = master.api.master.leader.crew  # type: ignore[union-attr]
+            while "W1-1" not in crew.seen:
+                await asyncio.sleep(0.01)
+            async with connect(url, additional_headers=joined(), proxy=None) as second:
+                await second.send(encode(Hello("W1", "W1-2", 1, 0, 4, (), ())))
+                with pytest.raises(ConnectionClosed, match="connected already"):
+                    while True:
+                        await second.recv()
+            assert set(crew.seen) == {"W1-1"}
+
+    over_the_wire(tmp_path, test)
+
+
+def test_x12_a_rogue_master_without_the_token_is_not_heard(tmp_path: Path) -> None:
+    heard: list[Any] = []
+    poison = Barrier(10**9, TaskKey("j", "i", 1, "t"), 1, 1, "periodic", 0)  # type: ignore[arg-type]
+
+    async def run() -> None:
+        async def rogue(socket: Any) -> None:
+            with contextlib.suppress(ConnectionClosed):
+                await socket.send(encode(poison))
+                await socket.recv()
+
+        async def proving(socket: Any, response: Any, nonce: str) -> None:
+            response.headers[PROOF] = proof_of_master(TOKEN, nonce)
+
+        said: list[str] = []
+        port = free_ports(1)[0]
+        async with serve(rogue, "127.0.0.1", port):
+            dialer = Dialer(
+                [f"http://127.0.0.1:{port}"], TOKEN, lambda: HELLO, heard.append,
+                lambda message, **_: said.append(message),
+            )  # fmt: skip
+            running = asyncio.ensure_future(dialer.run())
+            while not [s for s in said if "does not know the join token" in s]:
+                await asyncio.sleep(0.01)
+            running.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await running
+
+    asyncio.run(run())
+    assert not heard
+
+
+def test_x13_what_was_said_before_is_not_heard_again(tmp_path: Path) -> None:
+    async def test(master: Served, url: str) -> None:
+        await master.submit("17")
+        await master.runs("17")
+        await master.checkpoint("17")
+        leader, keeper = master.api.master.leader, next(iter(master.keepers()))
+        assert leader
+        before = keeper.state
+        task = before.tasks[0]
+        assert task.place
+        old = Acked(1, task.id, task.attempt, task.place, (("s", 1),), (), True)
+        stale = Acked(2, task.id, 7, task.place, (), (), True)
+        key = keeper.task_key(task.id)
+        for message in (
+            Hello("W1", "W1-1", 1, 0, 99, (), ()),
+            BarrierAck(leader.desk.term, key, old),
+            BarrierAck(leader.desk.term, key, stale),
+            BarrierAck(leader.desk.term - 1, key, old),
+            EndReport(leader.desk.term, key, 7, task.sources[0], "W1", "W1-1"),
+        ):
+            await leader.hear("W1-1", message)
+        assert keeper.state == before and leader.crew.seen["W1-1"].hello.slots == 8
+
+    over_the_wire(tmp_path, test)
+
+
+def test_x14_a_worker_cannot_speak_for_another(tmp_path: Path) -> None:
+    async def test(master: Served, url: str) -> None:
+        await master.submit("17")
+        await master.runs("17")
+        keeper = next(iter(master.keepers()))
+        task = keeper.state.tasks[0]
+        assert task.place == Place("W1", "W1-1") and task.status is TaskStatus.RUNNING
+        key, term = keeper.task_key(task.id), master.api.master.leader.desk.term  # type: ignore[union-attr]
+        lies = [
+            EndReport(term, key, 1, task.sources[0], "W1", "W1-1"),
+            BarrierAck(term, key, Acked(1, task.id, 1, task.place, (), (), True)),
+            Hello("W1", "W1-1", 10**6, 0, 0, (), ()),
+        ]
+        for number, lie in enumerate(lies):
+            async with connect(url, additional_headers=joined(), proxy=None) as other:
+                await other.send(encode(Hello("W2", f"W2-{number}", 1, 0, 4, (), ())))
+                await other.send(encode(lie))
+                with pytest.raises(ConnectionClosed, match="spoke for another") as closed:
+                    while True:
+                        await other.recv()
+                assert closed.value.rcvd and closed.value.rcvd.code == UNREADABLE
+        assert not keeper.state.completion.ready
+        assert keeper.state.tasks[0].status is TaskStatus.RUNNING
+
+    over_the_wire(tmp_path, test)
+
+
+def certificate(folder: Path, name: str, host: str = "127.0.0.1") -> tuple[str, str]:
+    """Make a certificate that signs itself, as `openssl` does for anybody."""
+    cert, key = folder / f"{name}.pem", folder / f"{name}.key"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", f"/CN={name}",
+         "-addext", f"subjectAltName=IP:{host}"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return str(cert), str(key)
+
+
+def test_x11_tls_trusts_only_the_authorities_that_are_given(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path, "master")
+    other, other_key = certificate(tmp_path, "other")
+    mine, mine_key = certificate(tmp_path, "worker")
+
+    async def test(master: Served) -> None:
+        tls = {"tls_cert": cert, "tls_key": key}
+        async with listening(master, **tls) as address:
+            trusting = client_tls(load_config({"tls_ca": cert}, {}).config)
+            url = f"wss://{address}"
+            async with connect(url, additional_headers=joined(), ssl=trusting, proxy=None) as link:
+                assert link.response and link.response.headers[PROOF]
+            strange = client_tls(load_config({"tls_ca": other}, {}).config)
+            with pytest.raises(ssl.SSLError):
+                await connect(url, additional_headers=joined(), ssl=strange, proxy=None)
+            with pytest.raises(REFUSED):
+                await connect(f"ws://{address}", additional_headers=joined(), proxy=None)
+        async with listening(master, **tls, tls_client_ca=mine) as address:
+            url = f"wss://{address}"
+            shown = {"tls_ca": cert, "tls_client_cert": mine, "tls_client_key": mine_key}
+            known = client_tls(load_config(shown, {}).config)
+            async with connect(url, additional_headers=joined(), ssl=known, proxy=None) as link:
+                assert link.response
+            for bad in ({"tls_ca": cert}, {"tls_ca": cert, "tls_client_cert": other,
+                                           "tls_client_key": other_key}):  # fmt: skip
+                context = client_tls(load_config(bad, {}).config)
+                with pytest.raises(REFUSED):
+                    link = await connect(url, additional_headers=joined(), ssl=context, proxy=None)
+                    await link.recv()
+
+    served(tmp_path, test)
