@@ -1,0 +1,1 @@
+"""The pages of a master in a real Chromium."""
