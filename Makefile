@@ -85,7 +85,7 @@ sinks: $(READY) ## Check every sink against the real thing: crashes, rivals, hun
 	@$(PY) -m pytest -m "" tests/conformance -k "sink and ($(or $(ONLY),test))" --durations=10
 
 ui: ## Build the pages anew (needs npm; users never do)
-	@cd ui && npm ci --ignore-scripts --no-audit --no-fund --silent && npm run build --silent
+	@cd ui && npm install --no-save --ignore-scripts --no-audit --no-fund --silent && npm run build --silent
 
 ui-test: $(READY) ## Test the pages in a real Chromium, with real masters killed and real Spark
 	@$(PY) -m pytest -m "ui or not ui" tests/ui --durations=5
