@@ -53,12 +53,14 @@ def directed() -> Iterator[tuple[int, Plan]]:
         yield seed, Plan((LONG,), script=spoiling(fail_tasks, deaf=True))
         yield seed, Plan((replace(LONG, retry_times=0),), script=spoiling(fail_tasks))
         yield seed, Plan((LONG,), script=spoilt_at_once)
+        yield seed, Plan((replace(LONG, retry_times=0),), script=spoilt_at_once)
 
 
 def races() -> Iterator[tuple[int, Plan]]:
     """Return the runs in which two things must meet within milliseconds; some seeds do it."""
     for seed in range(24):
-        yield seed, Plan((JobSpec("j"),), script=cancelled_at_the_end)
+        yield seed, Plan((JobSpec("j"),), script=cancelled_at_the_end(0))
+        yield seed, Plan((JobSpec("j"),), script=cancelled_at_the_end(0.03))
         yield seed, Plan((JobSpec("j", retry_times=0),), script=cancelled_as_it_fails)
         yield seed, Plan((JobSpec("j"),), strikes=(Strike(0.05, "pause leader", seed),))
 
@@ -194,14 +196,22 @@ def fail_tasks(world: World, task: str = "") -> None:
         worker._tell(worker._hello())
 
 
-async def cancelled_at_the_end(world: World) -> None:
-    """A cancel comes while the listeners of the last commit run."""
+def cancelled_at_the_end(after_s: float) -> Script:
+    """A cancel comes while the listeners of the last commit run, or have just run."""
 
     def last(event: Event) -> bool:
         record = event.get("record")
         return isinstance(record, Pipeline) and record.final == record.commits.through
 
-    await world.saw(last, lambda event: cancel(world))
+    async def strike(world: World) -> None:
+        if after_s:
+            await world.saw(last)
+            await asyncio.sleep(after_s)
+            cancel(world)
+        else:
+            await world.saw(last, lambda event: cancel(world))
+
+    return strike
 
 
 async def cancelled_as_it_fails(world: World) -> None:
