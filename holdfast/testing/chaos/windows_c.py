@@ -126,7 +126,8 @@ async def _cut_off(s: Scene) -> str:
 async def worker_that_is_cut_off_still_reads(s: Scene) -> None:
     name = await _cut_off(s)
     await s.further(2)
-    ended = [e for e in s.events("end") if e["process"].startswith(name)]
+    # It may fail in the middle of a write: the new attempt sweeps away what it stages.
+    ended = [e for e in s.events("end") if e["process"].startswith(name) and e["why"] != "failed"]
     s.prove(not ended, "the old attempt had stopped")
     for link in s.links(name):
         link.heal()
