@@ -6,11 +6,11 @@ may be removed.  Files that were moved and never named are left to the table's V
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 from holdfast.connect.sink import Identifier
 from holdfast.connectors.delta.actions import File, Staged
 from holdfast.connectors.delta.log import DeltaLog, same_columns
+from holdfast.connectors.lake.moves import first_gone, lost, move
 from holdfast.connectors.lake.place import Place, no_table
 from holdfast.errors import Unavailable, UserError
 
@@ -39,38 +39,16 @@ def commit(identifier: Identifier, place: Place, staged: Sequence[Staged]) -> No
 def check(identifier: Identifier, place: Place, staged: Sequence[Staged]) -> None:
     """Raise UserError if the commit is not made, and files it needs are gone."""
     files = [file for one in staged for file in one.files]
-    missing = _missing(place, files)
+    missing = first_gone(place, files)
     if missing and _loaded(place).last(identifier.user) < identifier.number:
-        raise _lost(place, missing)
+        raise lost("Delta", place, missing)
 
 
 def _bring(log: DeltaLog, identifier: Identifier, files: Sequence[File]) -> None:
     """Move files to where the table has them, unless somebody has."""
-    place = log.place
-    for file, here in zip(files, place.has(f.staged for f in files), strict=True):
-        if here:
-            with suppress(FileNotFoundError):  # another committer is moving it, too
-                place.move(file.staged, file.final)
-    check_final = place.has(f.final for f in files)
-    missing = [f for f, here in zip(files, check_final, strict=True) if not here]
-    if missing and _loaded(place).last(identifier.user) < identifier.number:
-        raise _lost(place, missing[0])
-
-
-def _missing(place: Place, files: Sequence[File]) -> File | None:
-    gone = [
-        f for f, here in zip(files, place.has(f.staged for f in files), strict=True) if not here
-    ]
-    moved = place.has(f.final for f in gone) if gone else []
-    return next((f for f, here in zip(gone, moved, strict=True) if not here), None)
-
-
-def _lost(place: Place, file: File) -> UserError:
-    return UserError(
-        f"Delta cannot commit to {place.url}: the staged file {file.staged} is gone. Somebody has"
-        " moved or removed it; bring it back, or start the job anew.",
-        code="sink.staged_missing",
-    )
+    missing = move(log.place, files)
+    if missing and _loaded(log.place).last(identifier.user) < identifier.number:
+        raise lost("Delta", log.place, missing[0])
 
 
 def _loaded(place: Place) -> DeltaLog:

@@ -16,7 +16,7 @@ from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.place import Place, jar_problem, no_table
 from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
-from holdfast.connectors.lake.stage import stage, staging_folder, sweep
+from holdfast.connectors.lake.stage import stage, stage_each, sweep
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
@@ -49,14 +49,7 @@ is the one whose `holdfast.number` is the savepoint's checkpoint, or the last on
 
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Let Spark write each table into a hidden folder of it."""
-        made: list[Committable] = []
-        try:
-            for number, rows in enumerate(tables):
-                made += self._write(rows, staging_folder(staging, number))
-        except BaseException:
-            self.abort(made)  # nobody will hear of them
-            raise
-        return made
+        return stage_each(tables, staging, self._write, self.abort)
 
     def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
         """Add staged files to the logs of their tables."""

@@ -7,11 +7,11 @@ files of the table.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from holdfast.connect.sink import Identifier
 from holdfast.connectors.iceberg.actions import File, Staged
 from holdfast.connectors.iceberg.table import IcebergTable
+from holdfast.connectors.lake.moves import first_gone, lost, move
 from holdfast.connectors.lake.place import Place
 from holdfast.errors import Unavailable, UserError
 
@@ -45,39 +45,17 @@ def commit(identifier: Identifier, load: Load, place: Place, staged: Sequence[St
 def check(identifier: Identifier, load: Load, place: Place, staged: Sequence[Staged]) -> None:
     """Raise UserError if the commit is not made, and files it needs are gone."""
     files = [file for one in staged for file in one.files]
-    missing = _missing(place, files)
+    missing = first_gone(place, files)
     if missing and load().last(identifier.user) < identifier.number:
-        raise _lost(place, missing)
+        raise lost("Iceberg", place, missing)
 
 
 def _bring(identifier: Identifier, load: Load, place: Place, files: Sequence[File]) -> bool:
     """Move files to where the table has them, unless somebody has; False if all is done."""
-    for file, here in zip(files, place.has(f.staged for f in files), strict=True):
-        if here:
-            with suppress(FileNotFoundError):  # another committer is moving it, too
-                place.move(file.staged, file.final)
-    there = place.has(f.final for f in files)
-    missing = [f for f, here in zip(files, there, strict=True) if not here]
-    if not missing:
-        return True
-    if load().last(identifier.user) < identifier.number:
-        raise _lost(place, missing[0])
-    return False
-
-
-def _missing(place: Place, files: Sequence[File]) -> File | None:
-    here = place.has(f.staged for f in files)
-    gone = [f for f, found in zip(files, here, strict=True) if not found]
-    moved = place.has(f.final for f in gone) if gone else []
-    return next((f for f, found in zip(gone, moved, strict=True) if not found), None)
-
-
-def _lost(place: Place, file: File) -> UserError:
-    return UserError(
-        f"Iceberg cannot commit to {place.url}: the staged file {file.staged} is gone. Somebody has"
-        " moved or removed it; bring it back, or start the job anew.",
-        code="sink.staged_missing",
-    )
+    missing = move(place, files)
+    if missing and load().last(identifier.user) < identifier.number:
+        raise lost("Iceberg", place, missing[0])
+    return not missing
 
 
 def _check_columns(table: IcebergTable, staged: Sequence[Staged]) -> None:

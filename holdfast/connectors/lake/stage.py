@@ -1,10 +1,11 @@
 """Let Spark write rows as Parquet files into a folder that nobody looks at."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.connect.sink import Leftovers, Staging
+from holdfast.connect.sink import Committable, Leftovers, Staging
+from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.lake.place import Place
 from holdfast.connectors.local_file.sweep import folders_like, safe, safe_leftovers
 
@@ -22,6 +23,23 @@ _TRY = re.compile(r"(.+)-t\d+")
 def staging_folder(staging: Staging, number: int) -> str:
     """Return the folder, below a table, of the `number`-th table of one try."""
     return f"{HIDDEN}/{safe(staging.name)}-t{number}"
+
+
+def stage_each(
+    tables: Tables,
+    staging: Staging,
+    write: Callable[[Rows, str], Iterable[Committable]],
+    abort: Callable[[Sequence[Committable]], None],
+) -> list[Committable]:
+    """Stage each table in a folder of its own; nothing stays if one fails."""
+    made: list[Committable] = []
+    try:
+        for number, rows in enumerate(tables):
+            made += write(rows, staging_folder(staging, number))
+    except BaseException:
+        abort(made)  # nobody will hear of them
+        raise
+    return made
 
 
 def stage(

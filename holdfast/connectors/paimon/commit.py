@@ -7,9 +7,10 @@ of the table.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from holdfast.connect.sink import Identifier
+from holdfast.connectors.lake.moves import first_gone, lost, move
 from holdfast.connectors.lake.place import Place, no_table
 from holdfast.connectors.paimon.files import File, Staged
 from holdfast.connectors.paimon.table import PaimonTable
@@ -43,9 +44,9 @@ def check(identifier: Identifier, place: Place, staged: Sequence[Staged]) -> Non
     """Raise UserError if the commit is not made, and files it needs are gone."""
     files = [file for one in staged for file in one.files]
     with _looking_again(identifier, place):
-        missing = _missing(place, files)
+        missing = first_gone(place, files)
         if missing and not _loaded(place).has(identifier, files):
-            raise _lost(place, missing)
+            raise lost("Paimon", place, missing)
 
 
 @contextmanager
@@ -64,32 +65,10 @@ def _looking_again(identifier: Identifier, place: Place) -> Iterator[None]:
 
 def _bring(identifier: Identifier, place: Place, files: Sequence[File]) -> bool:
     """Move files to where the table has them, unless somebody has; False if all is done."""
-    for file, here in zip(files, place.has(f.staged for f in files), strict=True):
-        if here:
-            with suppress(FileNotFoundError):  # another committer is moving it, too
-                place.move(file.staged, file.final)
-    there = place.has(f.final for f in files)
-    missing = [f for f, here in zip(files, there, strict=True) if not here]
-    if not missing:
-        return True
-    if not _loaded(place).has(identifier, files):
-        raise _lost(place, missing[0])
-    return False
-
-
-def _missing(place: Place, files: Sequence[File]) -> File | None:
-    here = place.has(f.staged for f in files)
-    gone = [f for f, found in zip(files, here, strict=True) if not found]
-    moved = place.has(f.final for f in gone) if gone else []
-    return next((f for f, found in zip(gone, moved, strict=True) if not found), None)
-
-
-def _lost(place: Place, file: File) -> UserError:
-    return UserError(
-        f"Paimon cannot commit to {place.url}: the staged file {file.staged} is gone. Somebody has"
-        " moved or removed it; bring it back, or start the job anew.",
-        code="sink.staged_missing",
-    )
+    missing = move(place, files)
+    if missing and not _loaded(place).has(identifier, files):
+        raise lost("Paimon", place, missing[0])
+    return not missing
 
 
 def _loaded(place: Place) -> PaimonTable:

@@ -9,7 +9,7 @@ from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.place import Place, no_table
 from holdfast.connectors.lake.refuse import refuse_unpartitioned
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
-from holdfast.connectors.lake.stage import staging_folder, sweep, tables_like
+from holdfast.connectors.lake.stage import stage_each, sweep, tables_like
 from holdfast.connectors.paimon.commit import check, commit
 from holdfast.connectors.paimon.files import VERSION, Staged
 from holdfast.connectors.paimon.fits import check_schema, check_table
@@ -67,14 +67,7 @@ table (`paimon.table.write-props`), where Paimon has them.
 
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Let Spark write each table into a hidden folder of it."""
-        made: list[Committable] = []
-        try:
-            for number, rows in enumerate(tables):
-                made += self._write(rows, staging_folder(staging, number))
-        except BaseException:
-            self.abort(made)  # nobody will hear of them
-            raise
-        return made
+        return stage_each(tables, staging, self._write, self.abort)
 
     def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
         """Name staged files in the next snapshots of their tables."""
