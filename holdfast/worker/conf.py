@@ -25,7 +25,7 @@ SPARK_CONF = {
     "spark.sql.timeType.enabled": "true",
     # Python tasks stall about 40 ms each on loopback TCP without it.
     "spark.python.unix.domain.socket.enabled": "true",
-    # Workers fork from a process that has imported Arrow and pandas: see that module.
+    # Workers fork from a process that has imported Arrow: see that module.
     "spark.python.daemon.module": "holdfast.worker.spark_daemon",
     # Each DataFrame call would otherwise record its Python caller.
     "spark.python.sql.dataFrameDebugging.enabled": "false",

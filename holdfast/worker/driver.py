@@ -271,14 +271,22 @@ def _keep_pandas_out() -> None:
     """Let py4j ask whether a value is NumPy's only where NumPy has been imported.
 
     PySpark asks it of every list and mapping that goes to the JVM, and imports its test tools and
-    pandas to find out, which doubles the time to the first job.
+    pandas to find out, which doubles the time to the first job.  And it imports pandas to learn its
+    version before it maps Arrow batches, in which there is nothing of pandas.
     """
     from py4j import protocol
+    from pyspark.sql.pandas import functions
+
+    functions.require_minimum_pandas_version = _nothing  # type: ignore[attr-defined]
 
     converters = protocol.INPUT_CONVERTER
     for place, converter in enumerate(converters):
         if type(converter).__name__.startswith("Numpy"):
             converters[place] = _NumpyOnly(converter)
+
+
+def _nothing() -> None:
+    """Require nothing."""
 
 
 class _NumpyOnly:

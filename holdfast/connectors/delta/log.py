@@ -13,8 +13,8 @@ from typing import Any
 from holdfast.connect.sink import Identifier
 from holdfast.connectors.delta.actions import File
 from holdfast.connectors.delta.schema import from_delta, refusals
-from holdfast.connectors.lake.library import load_library
 from holdfast.connectors.lake.place import Place
+from holdfast.connectors.library import load_library
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.model.table import Column
 

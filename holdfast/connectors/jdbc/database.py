@@ -1,13 +1,12 @@
 """What the sink asks of a database server, whichever it is."""
 
-import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from holdfast.connectors.jdbc.address import Address
-from holdfast.errors import HoldfastError, UserError
+from holdfast.errors import HoldfastError
 from holdfast.model.table import Column
 
 if TYPE_CHECKING:
@@ -55,18 +54,14 @@ class Staged:
     owner: str
 
 
-def library(name: str, extra: str) -> Any:
-    """Load a driver, or say how to install it."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] != name:
-            raise
-        raise UserError(
-            f"Jdbc needs the library {name}, which is not installed."
-            f" Install it: pip install 'holdfast[{extra}]'.",
-            code="sink.extra",
-        ) from error
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """What one task loads rows into: columns and types of a staging table, and rows a statement."""
+
+    table: str
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: int
 
 
 class Session:
@@ -166,6 +161,16 @@ class Database:
     def drop_stage(self, session: Session, table: str) -> None:
         """Remove a staging table, also if a task that nobody waits for still writes to it."""
         raise NotImplementedError
+
+    def load(self, loading: Loading, batches: Iterator["pa.RecordBatch"]) -> int:
+        """Load batches, at least one, in one transaction; return how many bytes that took."""
+        with self.session("stage") as session:
+            session.run("BEGIN")
+            loader = self.loader(session, loading.table, loading.columns, loading.rows)
+            sent = sum(loader.load(batch) for batch in batches)
+            loader.finish()
+            session.run("COMMIT")
+        return sent
 
     def loader(self, session: Session, table: str, columns: Sequence[str], rows: int) -> "Loader":
         """Return what loads batches into a staging table; a transaction has begun."""

@@ -18,9 +18,9 @@ from holdfast.connectors.jdbc.database import (
     Name,
     Session,
     Staged,
-    library,
 )
 from holdfast.connectors.jdbc.mysql_load import Inserts
+from holdfast.connectors.library import load_library
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
 
@@ -76,7 +76,7 @@ class MySql(Database):
 
     def connect(self, purpose: str) -> Any:
         """Return a connection in autocommit mode, with the settings that a sink relies on."""
-        driver = library("pymysql", "mysql")
+        driver = load_library("pymysql", "Jdbc", "mysql")
         address, (host, port) = self.address, self.address.hosts[0]
         connection = driver.connections.Connection(
             host=host, port=port, user=address.user or None, password=address.password,
@@ -116,7 +116,7 @@ class MySql(Database):
     @property
     def errors(self) -> tuple[type[Exception], ...]:
         """The errors that pymysql raises."""
-        return (library("pymysql", "mysql").MySQLError,)
+        return (load_library("pymysql", "Jdbc", "mysql").MySQLError,)
 
     def explain(self, error: Exception) -> HoldfastError:
         """Return what an error means, by its number."""

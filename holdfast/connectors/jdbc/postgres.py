@@ -1,12 +1,9 @@
 """PostgreSQL, through psycopg: staging by COPY, upserts by ON CONFLICT."""
 
-import io
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import pyarrow.csv as arrow_csv
 
 from holdfast.connectors.jdbc.database import (
     DROP_S,
@@ -16,11 +13,13 @@ from holdfast.connectors.jdbc.database import (
     Database,
     Found,
     Loader,
+    Loading,
     Name,
     Session,
     Staged,
-    library,
 )
+from holdfast.connectors.jdbc.postgres_copy import KEEP_SYNC, Binary, Copy, is_natural, peeked
+from holdfast.connectors.library import load_library
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
 from holdfast.model.types import Type
@@ -91,7 +90,7 @@ class Postgres(Database):
 
     def connect(self, purpose: str) -> Any:
         """Return a connection in autocommit mode, with the settings that a sink relies on."""
-        driver = library("psycopg", "postgres")
+        driver = load_library("psycopg", "Jdbc", "postgres")
         connection = driver.connect(autocommit=True, **self._parameters(purpose))
         try:
             _arrange(connection, purpose, self.statement_s, self.idle_s)
@@ -99,6 +98,12 @@ class Postgres(Database):
             connection.close()
             raise
         return connection
+
+    def _conninfo(self, purpose: str) -> str:
+        """Return the same as one string, which every library on top of libpq takes."""
+        known = {k: str(v) for k, v in self._parameters(purpose).items() if v is not None}
+        escaped = {k: v.replace("\\", "\\\\").replace("'", "\\'") for k, v in known.items()}
+        return " ".join(f"{k}='{v}'" for k, v in escaped.items())
 
     def _parameters(self, purpose: str) -> dict[str, Any]:
         address = self.address
@@ -130,7 +135,7 @@ class Postgres(Database):
     @property
     def errors(self) -> tuple[type[Exception], ...]:
         """The errors that psycopg raises."""
-        return (library("psycopg", "postgres").Error,)
+        return (load_library("psycopg", "Jdbc", "postgres").Error,)
 
     def explain(self, error: Exception) -> HoldfastError:
         """Return what an error means, by its SQLSTATE; one without any is a broken line."""
@@ -237,6 +242,18 @@ class Postgres(Database):
             session.run(WRITERS, (table,))
             session.run(f"DROP TABLE IF EXISTS {table}")
 
+    def load(self, loading: Loading, batches: Iterator["pa.RecordBatch"]) -> int:
+        """Load batches by COPY, in the server's own format if they are worth it."""
+        first, whole = peeked(batches)
+        schema = first[0].schema
+        if len(first) < 2 or not is_natural(schema, loading.types):
+            return super().load(loading, whole)
+        binary = Binary(self._conninfo("stage"))
+        try:
+            return binary.load(loading.table, schema, whole)
+        except binary.errors as error:
+            raise self.explain(error) from error
+
     def loader(self, session: Session, table: str, columns: Sequence[str], rows: int) -> Loader:
         """Return a COPY."""
         return Copy(session, f"COPY {table} ({', '.join(columns)}) FROM STDIN WITH (FORMAT csv)")
@@ -253,36 +270,9 @@ class Postgres(Database):
         return f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}"
 
 
-class Copy(Loader):
-    """One COPY of CSV.  Arrow quotes all text and leaves nulls bare, which is how COPY reads it."""
-
-    def __init__(self, session: Session, statement: str) -> None:
-        self._database = session.database
-        self._entered = session.connection.cursor().copy(statement)
-        with self._database.explained():
-            self._copy = self._entered.__enter__()
-
-    def load(self, batch: "pa.RecordBatch") -> int:
-        """Send rows."""
-        text = io.BytesIO()
-        arrow_csv.write_csv(batch, text, arrow_csv.WriteOptions(include_header=False))
-        with self._database.explained():
-            self._copy.write(text.getbuffer())
-        return text.tell()
-
-    def finish(self) -> None:
-        """Tell the server that this was all; it says now what it could not read."""
-        with self._database.explained():
-            self._entered.__exit__(None, None, None)
-
-
 def _arrange(connection: Any, purpose: str, statement_s: int, idle_s: int) -> None:
     """Set what the server's configuration may have otherwise."""
-    # Staged rows of a durable checkpoint must survive a crash of the server.
-    connection.execute(
-        "SELECT set_config('synchronous_commit', 'on', false)"
-        " WHERE current_setting('synchronous_commit') = 'off'"
-    )
+    connection.execute(KEEP_SYNC)
     connection.execute("SET timezone = 'UTC'")
     connection.execute("SET default_transaction_isolation = 'read committed'")
     if purpose != "stage":

@@ -5,28 +5,22 @@ A task that Spark runs twice leaves two chunks; only those that Spark reports ar
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
-
-import numpy as np
-import pyarrow as pa
+from typing import TYPE_CHECKING, cast
 
 from holdfast.connect.tables import Rows
 from holdfast.connectors.jdbc.columns import sent, staged_name
 from holdfast.connectors.jdbc.content import CHUNK, ORDER, PUT
-from holdfast.connectors.jdbc.database import STAGE, Database, Found, Staged
+from holdfast.connectors.jdbc.database import STAGE, Database, Found, Loading, Staged
 from holdfast.connectors.jdbc.target import Target
+from holdfast.connectors.jdbc.task import RESULT, Task
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import KIND, SEQUENCE, Table
 from holdfast.model.types import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-RESULT = "chunk bigint, rows bigint, bytes bigint"
-PARTITION_ROWS = 1 << 40
-"""More rows than one Spark partition has."""
 
 _OURS = re.compile(r"^holdfast\.errors\.(UserError|Unavailable): (.*)$", re.MULTILINE)
 _RAISED: dict[str, type[HoldfastError]] = {"UserError": UserError, "Unavailable": Unavailable}
@@ -82,11 +76,13 @@ def load(
     made_here = SEQUENCE not in rows.hidden
     if target.ordered:
         names += [PUT, ORDER]
-    writer = _Writer(
-        database, staged.table, (*names, CHUNK), target.ordered and made_here, batch_rows
-    )
+    types = {name: kind for name, _, kind in (c.partition(" ") for c in columns)}
+    names.append(CHUNK)
+    kinds = tuple(types[n].removesuffix(" NOT NULL").removesuffix(" NULL") for n in names)
+    loading = Loading(staged.table, tuple(names), kinds, batch_rows)
+    task = Task(database, loading, target.ordered and made_here)
     try:
-        result = frame.mapInArrow(writer, RESULT).toArrow()
+        result = frame.mapInArrow(task, RESULT).toArrow()
     except PySparkException as error:
         found = _OURS.findall(str(error))
         if not found:
@@ -125,65 +121,3 @@ def _frame(rows: Rows, target: Target, columns: Sequence[str], postgres: bool) -
         if SEQUENCE in rows.hidden:
             wanted.append(F.col(quote(SEQUENCE)).cast("bigint").alias(ORDER))
     return rows.frame.select(*wanted)
-
-
-@dataclass(frozen=True, slots=True)
-class _Writer:
-    """Loads the rows of one task.  Plain data, sent to Spark's workers."""
-
-    database: Database
-    table: str
-    columns: tuple[str, ...]
-    ordered_here: bool
-    """Whether the order of rows is the one they come in, for want of a better."""
-
-    batch_rows: int
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        task = TaskContext.get()
-        assert task is not None
-        chunk, first = task.taskAttemptId(), task.partitionId() * PARTITION_ROWS
-        full = (b for b in batches if b.num_rows)
-        head = next(full, None)
-        loaded = [] if head is None else [self._load(head, full, chunk, first)]
-        values = [pa.array([one[i] for one in loaded], pa.int64()) for i in range(3)]
-        yield pa.RecordBatch.from_arrays(values, names=["chunk", "rows", "bytes"])
-
-    def _load(
-        self, head: pa.RecordBatch, rest: Iterator[pa.RecordBatch], chunk: int, first: int
-    ) -> tuple[int, int, int]:
-        rows = size = 0
-        with self.database.session("stage") as session:
-            session.run("BEGIN")
-            loader = self.database.loader(session, self.table, self.columns, self.batch_rows)
-            for batch in _chain(head, rest):
-                size += loader.load(self._whole(batch, chunk, first + rows))
-                rows += batch.num_rows
-            loader.finish()
-            session.run("COMMIT")
-        return chunk, rows, size
-
-    def _whole(self, batch: pa.RecordBatch, chunk: int, first: int) -> pa.RecordBatch:
-        """Add what only the task knows, and turn instants to UTC."""
-        arrays: list[Any] = [_in_utc(column) for column in batch.columns]
-        names = list(batch.schema.names)
-        count = batch.num_rows
-        if self.ordered_here:
-            names.append(ORDER)
-            arrays.append(pa.array(np.arange(first, first + count), pa.int64()))
-        names.append(CHUNK)
-        arrays.append(pa.repeat(pa.scalar(chunk, pa.int64()), count))
-        return pa.RecordBatch.from_arrays(arrays, names=names)
-
-
-def _chain(head: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield head
-    yield from rest
-
-
-def _in_utc(values: Any) -> Any:
-    if pa.types.is_timestamp(values.type) and values.type.tz:
-        return values.cast(pa.timestamp("us", "UTC"))
-    return values

@@ -1,0 +1,79 @@
+"""What a Spark task does: load its rows into a staging table, under its own chunk number.
+
+Each task of a job imports this anew, so it imports little.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from holdfast.connectors.jdbc.content import CHUNK, ORDER
+from holdfast.connectors.jdbc.database import Database, Loading
+
+RESULT = "chunk bigint, rows bigint, bytes bigint"
+PARTITION_ROWS = 1 << 40
+"""More rows than one Spark partition has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Loads the rows of one task.  Plain data, sent to Spark's workers."""
+
+    database: Database
+    loading: Loading
+    ordered_here: bool
+    """Whether the order of rows is the one they come in, for want of a better."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Load rows; yield one row that tells of them."""
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        assert task is not None
+        chunk, first = task.taskAttemptId(), task.partitionId() * PARTITION_ROWS
+        full = (b for b in batches if b.num_rows)
+        head = next(full, None)
+        loaded = [] if head is None else [self._load(head, full, chunk, first)]
+        values = [pa.array([one[i] for one in loaded], pa.int64()) for i in range(3)]
+        yield pa.RecordBatch.from_arrays(values, names=["chunk", "rows", "bytes"])
+
+    def _load(
+        self, head: pa.RecordBatch, rest: Iterator[pa.RecordBatch], chunk: int, first: int
+    ) -> tuple[int, int, int]:
+        rows = 0
+
+        def whole() -> Iterator[pa.RecordBatch]:
+            nonlocal rows
+            for batch in _chain(head, rest):
+                made = self._whole(batch, chunk, first + rows)
+                rows += batch.num_rows
+                yield made
+
+        size = self.database.load(self.loading, whole())
+        return chunk, rows, size
+
+    def _whole(self, batch: pa.RecordBatch, chunk: int, first: int) -> pa.RecordBatch:
+        """Add what only the task knows, and turn instants to UTC."""
+        arrays: list[Any] = [_in_utc(column) for column in batch.columns]
+        names = list(batch.schema.names)
+        count = batch.num_rows
+        if self.ordered_here:
+            names.append(ORDER)
+            arrays.append(pa.array(np.arange(first, first + count), pa.int64()))
+        names.append(CHUNK)
+        arrays.append(pa.repeat(pa.scalar(chunk, pa.int64()), count))
+        return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _chain(head: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield head
+    yield from rest
+
+
+def _in_utc(values: Any) -> Any:
+    if pa.types.is_timestamp(values.type) and values.type.tz:
+        return values.cast(pa.timestamp("us", "UTC"))
+    return values
