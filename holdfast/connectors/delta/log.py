@@ -18,7 +18,7 @@ from holdfast.connectors.library import load_library
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.model.table import Column
 
-CHECKPOINT_EVERY = 20
+CHECKPOINT_EVERY = 10
 """After so many versions the state is written down whole, so that nobody reads a long log."""
 
 INTERVAL = "delta.checkpointInterval"
