@@ -54,12 +54,13 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointStored:
-    """Every task has acknowledged and the blob is whole."""
+    """Every task has acknowledged and the blob is whole.  `size` is its size, for people."""
 
     number: int
     blob: str
     at_s: float = 0.0
     totals: Totals = Totals()
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

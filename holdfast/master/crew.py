@@ -14,11 +14,15 @@ from holdfast.wire.messages import Held, Hello, TaskKey
 
 @dataclass
 class Seen:
-    """A worker's last hello, when it came, and since when each attempt stands where it stands."""
+    """A worker's last hello, when it came, and since when each attempt stands where it stands.
+
+    `lives` are the jobs of which it holds something, as (id, incarnation).
+    """
 
     hello: Hello
     at_s: float
     moved: dict[tuple[TaskKey, int], tuple[int | None, float]] = field(default_factory=dict)
+    lives: frozenset[tuple[str, str]] = frozenset()
 
 
 class Crew:
@@ -39,7 +43,8 @@ class Crew:
             before = known.moved.get(one) if known else None
             stands = before is not None and before[0] == held.progress
             moved[one] = before if before and stands else (held.progress, now_s)
-        self.seen[hello.incarnation] = Seen(hello, now_s, moved)
+        lives = frozenset((h.key.job, h.key.incarnation) for h in hello.held)
+        self.seen[hello.incarnation] = Seen(hello, now_s, moved, lives)
         others = [i for i, s in self.seen.items() if s.hello.worker == hello.worker]
         replaced = [i for i in others if i != hello.incarnation]
         for incarnation in replaced:
@@ -69,8 +74,16 @@ class Crew:
 
     def holds(self, job: str, incarnation: str) -> bool:
         """Say whether a worker in contact still holds a task of one life of a job."""
-        held = [h.key for seen in self.seen.values() for h in seen.hello.held]
-        return any(k.job == job and k.incarnation == incarnation for k in held)
+        return any((job, incarnation) in seen.lives for seen in self.seen.values())
+
+    def standing(self, incarnation: str, now_s: float, longer_s: float) -> set[tuple[TaskKey, int]]:
+        """Return a worker's attempts that have not got on for longer than a bound."""
+        seen = self.seen.get(incarnation)
+        return {
+            one
+            for one, (progress, since_s) in (seen.moved if seen else {}).items()
+            if progress is not None and now_s - since_s > longer_s
+        }
 
     def stands_s(self, incarnation: str, held: Held, now_s: float) -> float:
         """Return for how long an attempt has not got on; 0 if its worker cannot say."""

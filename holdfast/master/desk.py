@@ -19,11 +19,17 @@ class Desk:
     """Guarded access to the store in one term."""
 
     def __init__(
-        self, store: Store, ports: Ports, term: int, standing: Callable[[], Election]
+        self,
+        store: Store,
+        ports: Ports,
+        term: int,
+        standing: Callable[[], Election],
+        name: str = "",
     ) -> None:
         self.store = store
         self.ports = ports
         self.term = term
+        self.name = name
         self.settings = ports.settings
         self.abandoned = asyncio.Event()
         self.error: BaseException | None = None
@@ -52,12 +58,15 @@ class Desk:
         if election.term != self.term or not election.may_act(self.ports.clock.now()):
             raise Fenced("This master no longer leads, or has not confirmed its lease lately.")
 
-    async def save(self, key: str, value: bytes, revision: int, label: str) -> int:
+    async def save(
+        self, key: str, value: bytes, revision: int, label: str, beside: Sequence[Put] = ()
+    ) -> int:
         """Replace a record last changed at `revision`; return its new revision.
 
-        Raises `Fenced` if this term is over or another write came first.
+        What is written `beside` it is part of the same commit.  Raises `Fenced` if this term is
+        over or another write came first.
         """
-        return await self.write([Guard(key, revision)], [Put(key, value)], key, label)
+        return await self.write([Guard(key, revision)], [Put(key, value), *beside], key, label)
 
     async def confirm(self, key: str, revision: int) -> None:
         """Prove that a record still stands as we know it, under our term, at this moment."""

@@ -12,8 +12,10 @@ from holdfast.core.commit import CommitStatus
 from holdfast.core.pipeline import ACTIVE, Pipeline
 from holdfast.core.task import TaskStatus
 
-LATE_INTERVALS = 2
-STALLED_INTERVALS = 5
+LATE_SHARE, LATE_S = 0.5, 2.5
+STALLED_SHARE, STALLED_S = 1.0, 5.0
+"""A checkpoint is due one interval after the last.  It is late once it is overdue by this share of
+the interval, but not before so many seconds: a takeover takes some, whatever the interval is."""
 
 
 class Health(StrEnum):
@@ -36,12 +38,21 @@ class Report:
     reason: str
 
 
+def judged(age_s: float, interval_s: float) -> Health:
+    """Judge a time without a checkpoint where one is due every interval."""
+    overdue_s = age_s - interval_s
+    if overdue_s > max(STALLED_SHARE * interval_s, STALLED_S):
+        return Health.STALLED
+    late = overdue_s > max(LATE_SHARE * interval_s, LATE_S)
+    return Health.LATE if late else Health.OK
+
+
 def report(
     pipeline: Pipeline, age_s: float, interval_s: float, waits: Mapping[str, str], missing: str
 ) -> Report:
     """Judge a pipeline.  `waits` says why tasks have no place, `missing` who did not answer."""
     latest = pipeline.checkpoints.latest
-    health = _health(age_s / interval_s) if _due(pipeline) else Health.OK
+    health = judged(age_s, interval_s) if _due(pipeline) else Health.OK
     reason = "" if health is Health.OK else _reason(pipeline, waits, missing)
     number, at_s = (latest.number, latest.at_s) if latest else (0, 0.0)
     return Report(pipeline.number, health, age_s, number, at_s, reason)
@@ -50,12 +61,6 @@ def report(
 def _due(pipeline: Pipeline) -> bool:
     """None are due once the last one is taken, nor in a job that takes none before its end."""
     return pipeline.status is ACTIVE and pipeline.final is None and pipeline.policy.periodic
-
-
-def _health(intervals: float) -> Health:
-    if intervals > STALLED_INTERVALS:
-        return Health.STALLED
-    return Health.LATE if intervals > LATE_INTERVALS else Health.OK
 
 
 def _reason(pipeline: Pipeline, waits: Mapping[str, str], missing: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from holdfast.core.job import TERMINAL, Job
 from holdfast.master.desk import Desk
 from holdfast.master.records import RecordUnreadable, decode, job_key
+from holdfast.master.trail import PAST
 from holdfast.store.contract import COMMIT_KEYS_MAX, Delete, Guard, Item, Store
 
 HISTORY = "history/"
@@ -46,10 +47,11 @@ async def list_jobs(store: Store) -> tuple[list[JobView], list[JobView]]:
 async def trim(desk: Desk) -> None:
     """Forget the oldest entries beyond the number to keep."""
     entries = sorted(await desk.read_range(HISTORY), key=lambda i: i.created)
-    old = entries[: max(0, len(entries) - desk.settings.history)][: COMMIT_KEYS_MAX - 1]
-    if old:
-        guards = [Guard(i.key, i.revision) for i in old]
-        await desk.write(guards, [Delete(i.key) for i in old], old[0].key, "history.trim")
+    old, each = entries[: max(0, len(entries) - desk.settings.history)], COMMIT_KEYS_MAX // 2 - 1
+    for some in (old[at : at + each] for at in range(0, len(old), each)):
+        guards = [Guard(i.key, i.revision) for i in some]
+        keys = [k for i in some for k in (i.key, PAST + i.key.removeprefix(HISTORY))]
+        await desk.write(guards, [Delete(k) for k in keys], some[0].key, "history.trim")
 
 
 def _view(item: Item) -> JobView:

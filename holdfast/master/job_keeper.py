@@ -1,7 +1,7 @@
 """Keep one job: watch its pipelines, pass on what its user wants, and clean up when it is over."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
@@ -14,11 +14,20 @@ from holdfast.core.job import (
     DropSavepoint,
     Effect,
     Job,
+    JobStatus,
     PipelinesSeen,
     owed,
     step,
 )
-from holdfast.core.pipeline import Pipeline, SavepointAsked, SavepointDropped, StopAsked
+from holdfast.core.pipeline import (
+    ACTIVE,
+    Pipeline,
+    SavepointAsked,
+    SavepointDropped,
+    StopAsked,
+)
+from holdfast.core.placement import Wanted
+from holdfast.core.task import TaskStatus
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.master import blob
 from holdfast.master.desk import Desk
@@ -26,6 +35,7 @@ from holdfast.master.keeper import Keeper
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import Life
 from holdfast.master.records import encode, history_key
+from holdfast.master.trail import TRAIL, Trail, encode_past, follow_job, leads, past_key, trail_key
 from holdfast.store.contract import Delete, Guard, Put
 
 log = logging.getLogger("holdfast")
@@ -62,6 +72,9 @@ class JobKeeper(Keeper[Job]):
     def owed(self) -> tuple[Effect, ...]:
         return owed(self.state, self._pipelines())
 
+    def follow(self, new: Job, event: object) -> Trail:
+        return follow_job(self.trail, self.state, new, self.seen())
+
     def saved(self) -> None:
         self.changed()
 
@@ -96,6 +109,27 @@ class JobKeeper(Keeper[Job]):
                 f" cleaned up about {wait_s:.0f} s after its end. Wait, or use another id."
             )
         return f"Job id {job.id} is in use: that job is {job.status}. Use another id."
+
+    def wanted(self) -> Iterator[Wanted]:
+        """Yield the tasks that need a worker now."""
+        job, starting = self.state, self.state.status is JobStatus.PENDING
+        for keeper in self.pipelines.values():
+            if keeper.state.status is not ACTIVE:
+                continue
+            for task in keeper.state.tasks:
+                if task.status is TaskStatus.WAITING and keeper.rested(task.id):
+                    yield Wanted(
+                        job.id, self.order, keeper.state.number, task.id, task.attempt,
+                        task.slots, job.tags, starting,
+                    )  # fmt: skip
+
+    def at_rest(self) -> bool:
+        """Say whether looking would change nothing: most of what pipelines do is not the job's.
+
+        No lock is taken: whatever changes a pipeline after this has the job looked at again.
+        """
+        seen = PipelinesSeen(self._pipelines())
+        return self.decide(seen) == self.state and set(self._doing) == set(self.owed())
 
     async def look(self) -> None:
         """Decide anew from how the pipelines stand."""
@@ -137,6 +171,7 @@ class JobKeeper(Keeper[Job]):
                 break
             except (Unavailable, OutcomeUnknown):
                 await ports.clock.sleep(self.desk.settings.retry_s)
+        await self._remember()
         await self._bury()
 
     async def _sweep(self, life: Life) -> None:
@@ -156,6 +191,20 @@ class JobKeeper(Keeper[Job]):
             if name not in kept:
                 await ports.durable("blob.drop", partial(ports.blobs.drop, name))
 
+    async def _remember(self) -> None:
+        """Make one key of all trails: what happened outlives the records, as long as the history.
+
+        It is a commit of its own, because a job of many pipelines has too many keys for one.
+        """
+        keepers: dict[int, Keeper[Any]] = {0: self, **self.pipelines}
+        told = {number: k for number, k in keepers.items() if k.trailed}
+        if not told:
+            return  # a former leader did so, and then died
+        past = past_key(self.state.id, self.state.incarnation)
+        changes: list[Put | Delete] = [Delete(trail_key(k.key)) for k in told.values()]
+        changes.append(Put(past, encode_past({number: k.trail for number, k in told.items()})))
+        await self.desk.write([Guard(self.key, self.revision)], changes, past, "trail.past")
+
     async def _bury(self) -> None:
         """Delete the records of this incarnation and leave a line of history, in one step."""
         parts = [self, *self.pipelines.values()]
@@ -169,3 +218,13 @@ class JobKeeper(Keeper[Job]):
             await self.desk.write(guards, changes, self.key, "job.bury")
             self.gone = True
         self.changed()
+
+
+async def load_trails(desk: Desk, jobs: Iterable[JobKeeper]) -> None:
+    """Take up what former leaders have told of jobs, and that another leads from now on."""
+    told = {i.key: i.value for i in await desk.read_range(TRAIL)}
+    for job in jobs:
+        job.take_up(told)
+        for pipeline in job.pipelines.values():
+            pipeline.take_up(told)
+        job.trail = job.trail.noting(leads(desk.name, job.seen()))

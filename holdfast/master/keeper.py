@@ -5,14 +5,18 @@ recovery.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
 from holdfast.errors import Fenced
+from holdfast.master import trail as trails
 from holdfast.master.desk import Desk
 from holdfast.master.records import encode
+from holdfast.master.trail import Seen, Trail, trail_key
+from holdfast.store.contract import Put
 
 S = TypeVar("S", Job, Pipeline)
 
@@ -27,6 +31,8 @@ class Keeper(Generic[S]):
         self.key = key
         self.state = state
         self.revision = revision
+        self._trail: Trail | None = None
+        self.trailed = False  # whether the store has a trail of this record
         self.closed = False
         self.turn = asyncio.Lock()
         self._doing: dict[object, asyncio.Task[None]] = {}
@@ -44,6 +50,35 @@ class Keeper(Generic[S]):
         """Do one effect.  It may be cancelled when it is no longer owed."""
         raise NotImplementedError
 
+    @property
+    def trail(self) -> Trail:
+        """What is known to have happened; built when it is asked for, there are thousands."""
+        if self._trail is None:
+            self._trail = trails.begin(self.state, self.seen())
+        return self._trail
+
+    @trail.setter
+    def trail(self, trail: Trail) -> None:
+        self._trail = trail
+
+    def follow(self, new: S, event: object) -> Trail:
+        """Return what is to be told of the record once it stands so."""
+        raise NotImplementedError
+
+    def take_up(self, told: Mapping[str, bytes]) -> None:
+        """Take up the trail that a former leader has left in the store."""
+        key = trail_key(self.key)
+        self.trailed = key in told
+        # Of what nobody has told it is not known in whose term it was.
+        self.trail = trails.decode(told.get(key), key) or trails.begin(
+            self.state, replace(self.seen(), term=0)
+        )
+
+    def seen(self) -> Seen:
+        """Return this moment, for the trail."""
+        clock = self.desk.ports.clock
+        return Seen(clock.date(), clock.now(), self.desk.term)
+
     def saved(self) -> None:
         """Hear that the state has changed durably."""
 
@@ -56,8 +91,14 @@ class Keeper(Generic[S]):
             if new != self.state:
                 # Raises Fenced if a later term has written; then nothing below may run.
                 label = f"{type(new).__name__.lower()}.{type(event).__name__}"
-                self.revision = await self.desk.save(self.key, encode(new), self.revision, label)
-                self.state = new
+                trail = self.follow(new, event)
+                tells = trail.grown(self.trail)
+                beside = [Put(trail_key(self.key), trails.encode(trail))] if tells else []
+                self.revision = await self.desk.save(
+                    self.key, encode(new), self.revision, label, beside
+                )
+                self.state, self.trail = new, trail
+                self.trailed = self.trailed or tells
                 self.saved()
         self.resume()
 

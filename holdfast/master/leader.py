@@ -6,11 +6,12 @@ Taking over is nothing special: the records are loaded, and each keeper does wha
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from holdfast.core.completion import SourceEnded
 from holdfast.core.job import CancelAsked, Job, JobStatus, SavepointWanted
-from holdfast.core.pipeline import ACTIVE, Pipeline
+from holdfast.core.pipeline import Pipeline
 from holdfast.core.placement import Wanted, place
 from holdfast.core.task import (
     Place,
@@ -26,9 +27,10 @@ from holdfast.master.crew import Crew, missing
 from holdfast.master.desk import Desk
 from holdfast.master.health import Report
 from holdfast.master.history import trim
-from holdfast.master.job_keeper import JobKeeper
+from holdfast.master.job_keeper import JobKeeper, load_trails
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.records import R, RecordUnreadable, decode, encode, job_key, pipeline_key
+from holdfast.master.roster import Roster, hangs
 from holdfast.store.contract import Guard, Item, Put
 from holdfast.wire.messages import (
     BarrierAck,
@@ -42,6 +44,9 @@ from holdfast.wire.messages import (
     Welcome,
 )
 
+BURIED_MAX = 200
+"""So many jobs may be buried before the history is read, to forget the oldest."""
+
 
 class Leader:
     """Everything one master does while it leads in one term."""
@@ -50,10 +55,13 @@ class Leader:
         self.desk = desk
         self.jobs: dict[str, JobKeeper] = {}
         self.crew = Crew(desk.ports.clock.now())
+        self.roster = Roster()
         self.waits: dict[TaskKey, str] = {}
         self.quarantined: dict[str, str] = {}
         self.loaded = False
         self._changed = asyncio.Event()
+        self._moved: dict[str, None] = {}
+        self._buried = 0
         self._beside: list[asyncio.Task[None]] = []
 
     async def begin(self) -> None:
@@ -84,6 +92,7 @@ class Leader:
             if pipeline:
                 self._keep_pipeline(pipeline, item.revision)
         self._set_aside_parts()
+        await load_trails(self.desk, self.jobs.values())
 
     def close(self) -> None:
         """Stop everything of this term."""
@@ -136,10 +145,7 @@ class Leader:
         """Return how each pipeline of a job gets on."""
         keeper = self.jobs.get(job)
         pipelines = keeper.pipelines.values() if keeper and not keeper.terminal else ()
-        return [
-            p.health({k.task: why for k, why in self.waits.items() if k == p.task_key(k.task)})
-            for p in pipelines
-        ]
+        return [p.health(self._waits_of(p)) for p in pipelines]
 
     async def hear(self, sender: str, message: ToLeader) -> None:
         """Take in a worker's message; what comes before the records are loaded comes again."""
@@ -160,6 +166,11 @@ class Leader:
                     await self._ended(message)
         except Fenced:
             self.desk.abandon()
+
+    def _waits_of(self, keeper: PipelineKeeper) -> dict[str, str]:
+        """Return why tasks of a pipeline have no worker, by task."""
+        keys = [keeper.task_key(task.id) for task in keeper.state.tasks] if self.waits else []
+        return {key.task: self.waits[key] for key in keys if key in self.waits}
 
     def _check_loaded(self) -> None:
         if not self.loaded:
@@ -186,16 +197,15 @@ class Leader:
             return
         here = Place(hello.worker, hello.incarnation)
         # As of now: a later hello may start more while this one waits for the store.
-        running = [
-            (k.task_key(t.id), t)
-            for k in self._keepers()
-            for t in k.state.tasks
-            if t.status is TaskStatus.RUNNING and t.place == here
-        ]
+        running = self.roster.running_on(hello.incarnation)
+        now_s, longer_s = self.desk.ports.clock.now(), self.desk.settings.progress_s
+        standing = self.crew.standing(hello.incarnation, now_s, longer_s)
         for incarnation in replaced:
             await self._lost(incarnation)
         for held in hello.held:
-            await self._held(held, here)
+            stands = standing and (held.key, held.attempt) in standing
+            if stands or not self.roster.expects(hello.incarnation, held):
+                await self._held(held, here)
         for key, task in missing(hello, running):
             keeper = self._find(key)
             if keeper:
@@ -211,7 +221,10 @@ class Leader:
             return  # whoever repairs its records will want what it has staged
         keeper = self._find(held.key)
         task = _task(keeper, held.key.task)
-        failure = held.failure or self._hangs(keeper, task, held, here)
+        failure = held.failure
+        if keeper and task and task.runs_as(held.attempt, here):
+            stands_s = self.crew.stands_s(here.incarnation, held, self.desk.ports.clock.now())
+            failure = failure or hangs(keeper.state, task, stands_s, self.desk.settings.progress_s)
         if keeper and task and task.runs_as(held.attempt, here) and failure is None:
             if task.status is TaskStatus.PLACED:
                 await keeper.handle(TaskStarted(task.id, held.attempt, here))
@@ -224,21 +237,6 @@ class Leader:
         gone = job is None or job.state.incarnation != held.key.incarnation
         stop = StopTask(self.desk.term, held.key, held.attempt, gone)
         self.desk.ports.workers.send(here.incarnation, stop)
-
-    def _hangs(
-        self, keeper: PipelineKeeper | None, task: Task | None, held: Held, here: Place
-    ) -> str | None:
-        """Return the reason to give up a task that is alive and gets nowhere, or None.
-
-        A task whose sources are at their end has nothing left to do and may stand still.
-        """
-        clock, bound_s = self.desk.ports.clock, self.desk.settings.progress_s
-        if keeper is None or task is None or not task.runs_as(held.attempt, here):
-            return None
-        if self.crew.stands_s(here.incarnation, held, clock.now()) <= bound_s:
-            return None
-        at_end = {r.source for r in keeper.state.completion.ready}
-        return None if set(task.sources) <= at_end else f"it made no progress for {bound_s:.0f} s"
 
     async def _ended(self, report: EndReport) -> None:
         keeper = self._find(report.key)
@@ -260,44 +258,57 @@ class Leader:
         clock, settings = self.desk.ports.clock, self.desk.settings
         while True:
             await clock.sleep(settings.worker_lost_s / 4)
-            placed = {t.place.incarnation for _, t in self._tasks() if t.live and t.place}
+            placed = self.roster.placed()
             for incarnation in self.crew.overdue(clock.now(), settings.worker_lost_s, placed):
                 await self._lost(incarnation)
+            if self._buried:
+                await self._trim()
+            # Changes make things fast; looking at all of them makes it right.
+            self._moved.update((job, None) for job, k in self.jobs.items() if not k.terminal)
             self._changed.set()
+
+    async def _trim(self) -> None:
+        self._buried = 0
+        await trim(self.desk)
 
     async def _place_loop(self) -> None:
         while True:
             await self._changed.wait()
             self._changed.clear()
-            if self._bury_gone():
-                await trim(self.desk)
-            for keeper in [k for k in self.jobs.values() if not k.closed]:
-                await keeper.look()
+            self._buried += self._bury_gone()
+            if self._buried >= BURIED_MAX:
+                await self._trim()
+            moved, self._moved = self._moved, {}
+            for keeper in [self.jobs[job] for job in moved if job in self.jobs]:
+                if not keeper.closed and not keeper.at_rest():
+                    await keeper.look()
             await self._place()
 
     async def _place(self) -> None:
-        wanted = [w for job in self.jobs.values() if not job.terminal for w in _wanted(job)]
-        used: dict[str, int] = {}
-        for _, task in self._tasks():
-            if task.live and task.place:
-                used[task.place.incarnation] = used.get(task.place.incarnation, 0) + task.slots
-        placed, waits = place(wanted, self.crew.rooms(used))
-        self.waits = {_key(self.jobs[w.wanted.job], w.wanted): w.why for w in waits}
+        jobs = dict.fromkeys(k.state.job for k in self.roster.waiting.values())
+        wanted = [w for job in jobs if not self.jobs[job].terminal for w in self.jobs[job].wanted()]
+        placed, waits = place(wanted, self.crew.rooms(self.roster.used)) if wanted else ((), ())
+        self.waits = {self._part(w.wanted).task_key(w.wanted.task): w.why for w in waits}
         for choice in placed:
-            keeper = self.jobs[choice.wanted.job].pipelines[choice.wanted.pipeline]
+            keeper = self._part(choice.wanted)
             await keeper.handle(TaskPlaced(choice.wanted.task, choice.wanted.attempt, choice.place))
 
-    def _bury_gone(self) -> bool:
+    def _part(self, wanted: Wanted) -> PipelineKeeper:
+        return self.jobs[wanted.job].pipelines[wanted.pipeline]
+
+    def _bury_gone(self) -> int:
         gone = [k for k in self.jobs.values() if k.gone]
         for keeper in gone:
             keeper.close()
             del self.jobs[keeper.state.id]
-        return bool(gone)
+            for part in keeper.pipelines.values():
+                self.roster.forget(part)
+        return len(gone)
 
     def _keep_job(self, job: Job, revision: int, order: int) -> None:
         key = job_key(job.id)
         self.jobs[job.id] = JobKeeper(
-            self.desk, key, job, revision, order, self._changed.set, self.crew.holds
+            self.desk, key, job, revision, order, partial(self._move, job.id), self.crew.holds
         )
 
     def _keep_pipeline(self, pipeline: Pipeline, revision: int) -> None:
@@ -307,10 +318,21 @@ class Leader:
             self.quarantined.setdefault(pipeline.job, reason)
             return
         key = pipeline_key(pipeline.job, pipeline.number)
-        job.pipelines[pipeline.number] = PipelineKeeper(
-            self.desk, key, pipeline, revision, lambda: job.state, self._changed.set,
-            self.crew.stood_since,
+        keeper = job.pipelines[pipeline.number] = PipelineKeeper(
+            self.desk, key, pipeline, revision, lambda: job.state,
+            lambda: self._moved_part(keeper), self.crew.stood_since,
         )  # fmt: skip
+        self.roster.note(keeper)
+
+    def _moved_part(self, keeper: PipelineKeeper) -> None:
+        """Hear that a pipeline has changed, or that its tasks may be placed now."""
+        self.roster.note(keeper)
+        self._move(keeper.state.job)
+
+    def _move(self, job: str) -> None:
+        """Have the loop look at a job."""
+        self._moved[job] = None
+        self._changed.set()
 
     def _decoded(self, kind: type[R], item: Item) -> R | None:
         """Read a record.  A damaged one keeps its job aside; the others must not wait for it.
@@ -334,6 +356,8 @@ class Leader:
                 self.quarantined.setdefault(job.state.id, reason)
             if job.state.id in self.quarantined:
                 del self.jobs[job.state.id]
+                for part in job.pipelines.values():
+                    self.roster.forget(part)
 
     def _check_whole(self, job: str) -> None:
         if job in self.quarantined:
@@ -348,17 +372,12 @@ class Leader:
             if not keeper.terminal:
                 pipeline.spawn(pipeline.take_over)
         keeper.resume()
-        self._changed.set()
+        self._move(keeper.state.id)
 
     def _keepers(self) -> Iterator[PipelineKeeper]:
         for job in self.jobs.values():
             if not job.terminal:
                 yield from job.pipelines.values()
-
-    def _tasks(self) -> Iterator[tuple[PipelineKeeper, Task]]:
-        for keeper in self._keepers():
-            for task in keeper.state.tasks:
-                yield keeper, task
 
     def _find(self, key: TaskKey) -> PipelineKeeper | None:
         """Return the keeper a message is for, unless its job is over or another life of the id."""
@@ -373,23 +392,6 @@ class Leader:
             await work()
         except Fenced:
             self.desk.abandon()
-
-
-def _wanted(job: JobKeeper) -> Iterator[Wanted]:
-    starting = job.state.status.value == "PENDING"
-    for keeper in job.pipelines.values():
-        if keeper.state.status is not ACTIVE:
-            continue
-        for task in keeper.state.tasks:
-            if task.status is TaskStatus.WAITING and keeper.rested(task.id):
-                yield Wanted(
-                    job.state.id, job.order, keeper.state.number, task.id, task.attempt,
-                    task.slots, job.state.tags, starting,
-                )  # fmt: skip
-
-
-def _key(job: JobKeeper, wanted: Wanted) -> TaskKey:
-    return TaskKey(wanted.job, job.state.incarnation, wanted.pipeline, wanted.task)
 
 
 def _task(keeper: PipelineKeeper | None, task: str) -> Task | None:

@@ -12,6 +12,7 @@ from holdfast.master.desk import LEADER, Desk
 from holdfast.master.leader import Leader
 from holdfast.master.ports import Ports
 from holdfast.master.records import RecordUnreadable
+from holdfast.master.wait import wait
 from holdfast.store.contract import Guard, HistoryLost, LeaseLost, Put, Store
 
 
@@ -114,7 +115,7 @@ class Master:
 
     async def _lead(self, lease: int) -> None:
         """Lead until the lease is lost or could not be confirmed in time."""
-        desk = Desk(self.store, self.ports, self.election.term, lambda: self.election)
+        desk = Desk(self.store, self.ports, self.election.term, lambda: self.election, self.name)
         self.leader = Leader(desk)
         begun = asyncio.ensure_future(self._begin(self.leader))
         begun.add_done_callback(desk.watch)
@@ -125,7 +126,8 @@ class Master:
                     return
                 # One answer that never came must not cost the term: ask again soon.
                 settings = self.ports.settings
-                await self._pause(desk, settings.lease_s / 6 if kept else settings.retry_s / 6)
+                pause_s = settings.lease_s / 6 if kept else settings.retry_s / 6
+                await wait(self.ports.clock, desk.abandoned, pause_s)
         finally:
             begun.cancel()
         if desk.error:
@@ -133,14 +135,6 @@ class Master:
 
     async def _begin(self, leader: Leader) -> None:
         await leader.until_fenced(leader.begin)
-
-    async def _pause(self, desk: Desk, seconds: float) -> None:
-        """Wait until the lease is to be kept again, or the desk is abandoned."""
-        waiting = asyncio.ensure_future(desk.abandoned.wait())
-        beat = asyncio.ensure_future(self.ports.clock.sleep(seconds))
-        await asyncio.wait((waiting, beat), return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
-        beat.cancel()
 
     async def _confirm(self, lease: int) -> bool:
         """Keep the lease; say whether the store answered."""

@@ -1,6 +1,7 @@
 """Keep one pipeline: place and deploy its tasks, gather its checkpoints, commit in order."""
 
-import math
+import asyncio
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +38,10 @@ from holdfast.master.desk import Desk
 from holdfast.master.keeper import Keeper
 from holdfast.master.listen import listen
 from holdfast.master.ports import BlobBad, CommitOrder, Life, ListenOrder, by_sink, commit_user
-from holdfast.master.publish import publish
+from holdfast.master.publish import finish, publish
+from holdfast.master.rests import Rests
+from holdfast.master.trail import Trail, follow_pipeline
+from holdfast.master.wait import wait
 from holdfast.wire.messages import Barrier, DeployTask, TaskKey
 
 
@@ -59,25 +63,41 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.changed = changed
         self.stood_since = stood_since
         self.gathering: Gathering | None = None
+        self.all_in = asyncio.Event()
         self.taken_over = False
         self.trouble = ""  # why the listeners of the last commit have not all heard of it
-        self.rests: dict[tuple[str, int], float] = {}
+        self.rests = Rests(desk.ports.clock)
         # Numbers of checkpoints that this leader made complete, began to commit, and gave up.
         self.made: set[int] = set()
         self.begun: set[int] = set()
         self.condemned: set[int] = set()
+        # Blobs that are gone, which the record says with its next change: not worth a write alone.
+        self.dropped: set[int] = set()
+        self.deaf = False  # whether nobody listens to the commit that is being made
         self.completed_s = desk.ports.clock.now() - _age_s(state, desk.ports.clock.date())
 
     def decide(self, event: object) -> Pipeline:
         if isinstance(event, CheckpointStored) and self.job().status is JobStatus.CANCELING:
             # The cancel came first, and nothing that was not complete by then may become visible.
             event = CheckpointFailed(event.number, "the job is being cancelled")
-        return step(self.state, event)
+        new = step(self.state, event)
+        if new == self.state:
+            return self.state
+        if isinstance(event, Committed) and self.deaf and new.commits.through == event.number:
+            new = step(new, Listened(event.number, new.commits.listeners))
+        for gone in map(BlobDropped, sorted(self.dropped)):
+            new = step(new, gone)
+        return new
 
     def owed(self) -> tuple[duties.Effect, ...]:
-        return duties.owed(self.state) if self.taken_over else ()
+        due = duties.owed(self.state) if self.taken_over else ()
+        return tuple(e for e in due if not isinstance(e, DropBlob) or e.number not in self.dropped)
+
+    def follow(self, new: Pipeline, event: object) -> Trail:
+        return follow_pipeline(self.trail, self.state, new, event, self.seen())
 
     def saved(self) -> None:
+        self.dropped &= {c.number for c in self.state.checkpoints.kept}
         self.changed()
 
     @property
@@ -97,7 +117,7 @@ class PipelineKeeper(Keeper[Pipeline]):
     async def perform(self, effect: Any) -> None:
         match effect:
             case FindPlace(task):
-                await self._rest(task)
+                await self.rests.wait(self.state, task)
                 self.changed()
             case Deploy():
                 await self._deploy(effect)
@@ -117,24 +137,7 @@ class PipelineKeeper(Keeper[Pipeline]):
 
     def rested(self, task: str) -> bool:
         """Say whether a task that failed has waited as long as its job file asks for."""
-        if not self._pause_s(task):
-            return True
-        # One whose rest has not begun has not rested either.
-        return self.desk.ports.clock.now() >= self.rests.get((task, self._attempt(task)), math.inf)
-
-    async def _rest(self, task: str) -> None:
-        """Wait before the next try.  A new leader waits anew: rather longer than shorter."""
-        clock, pause_s = self.desk.ports.clock, self._pause_s(task)
-        if pause_s:
-            until_s = self.rests.setdefault((task, self._attempt(task)), clock.now() + pause_s)
-            await clock.sleep(max(0.0, until_s - clock.now()))
-
-    def _pause_s(self, task: str) -> float:
-        last = self.state.failures[-1] if self.state.failures else None
-        return self.state.policy.retry_interval_s if last and last.task == task else 0.0
-
-    def _attempt(self, task: str) -> int:
-        return next(t.attempt for t in self.state.tasks if t.id == task)
+        return self.rests.over(self.state, task)
 
     def health(self, waits: dict[str, str]) -> health.Report:
         """Judge how this pipeline gets on."""
@@ -153,11 +156,17 @@ class PipelineKeeper(Keeper[Pipeline]):
         await self.tick()
 
     async def tick(self) -> None:
-        """Start a periodic checkpoint every interval, for as long as the pipeline is active."""
+        """Start a periodic checkpoint every interval, for as long as the pipeline is active.
+
+        A new leader has many of them to start; each has its own moment of the first interval.
+        """
         if not self.state.policy.periodic:
             return
+        begun = self.state.checkpoints.next > 1
+        rest_s = self.interval_s * (zlib.crc32(self.key.encode()) / 2**32 if begun else 1.0)
         while not self.closed and self.state.status is ACTIVE:
-            await self.desk.ports.clock.sleep(self.interval_s)
+            await self.desk.ports.clock.sleep(rest_s)
+            rest_s = self.interval_s
             if wanted(self.state, Kind.PERIODIC):
                 await self.handle(CheckpointDue(Kind.PERIODIC, self.desk.term))
 
@@ -170,6 +179,8 @@ class PipelineKeeper(Keeper[Pipeline]):
             await self.handle(CheckpointFailed(ack.number, taken))
             return
         self.gathering = taken
+        if taken.complete:
+            self.all_in.set()
 
     async def source_ended(self, event: SourceEnded) -> bool:
         """Record that a source is at its end; say whether the report may be confirmed.
@@ -234,9 +245,9 @@ class PipelineKeeper(Keeper[Pipeline]):
         clock, settings = self.desk.ports.clock, self.desk.settings
         pending = self.state.checkpoints.pending
         assert pending
-        self.gathering = gather.begin(pending, self.state.tasks)
+        self.gathering, self.all_in = gather.begin(pending, self.state.tasks), asyncio.Event()
         timeout_s = self.state.policy.timeout_s or settings.timeout_s
-        began_s = clock.now()
+        began_s, rest_s = clock.now(), settings.resend_s / 5
         while not self.gathering.complete:
             if clock.now() >= began_s + timeout_s:
                 missing = ", ".join(self.gathering.waiting)
@@ -244,7 +255,9 @@ class PipelineKeeper(Keeper[Pipeline]):
                 await self.handle(CheckpointFailed(order.number, reason, self._silent(began_s)))
                 return
             self._send_barriers(order)
-            await clock.sleep(settings.resend_s / 5)
+            await wait(clock, self.all_in, rest_s)
+            # A barrier may be lost; but most tasks that have not answered are in a slice.
+            rest_s = min(2 * rest_s, settings.resend_s)
         content = blob.write(self.state, self.gathering)
         name = blob.blob_name(self.state, order.number, self.desk.term)
         try:
@@ -257,7 +270,8 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.desk.check()
         self.made.add(order.number)
         totals = gather.totals(self.gathering.acks)
-        await self.handle(CheckpointStored(order.number, name, clock.date(), totals))
+        stored = CheckpointStored(order.number, name, clock.date(), totals, len(content))
+        await self.handle(stored)
         self.completed_s = clock.now()
 
     def _silent(self, since_s: float) -> tuple[tuple[str, int], ...]:
@@ -298,8 +312,10 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.begun.add(completed.number)
         try:
             if completed.kind is Kind.FINAL:
-                await self._finish(content)
+                rows = {sink: content.rows(sink) for sink in self.state.sinks}
+                await finish(self.desk, self.life, rows)
             await self._publish(completed, content)
+            self.deaf = not await self._listens()
         except UserError as error:
             await self.handle(PipelineDoomed(f"Commit {completed.number} failed. {error}"))
             return
@@ -307,17 +323,12 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.made.discard(completed.number)
         self.begun.discard(completed.number)
 
-    async def _finish(self, content: blob.Content) -> None:
-        """Ask the sinks whether the last commit may be made, before any of it shows."""
-        ports = self.desk.ports
-        rows = {sink: content.rows(sink) for sink in self.state.sinks}
-        while rows:
-            self.desk.check()
-            try:
-                await ports.tables.finish(self.life, rows)
-                return
-            except (Unavailable, OutcomeUnknown):
-                await ports.clock.sleep(self.desk.settings.retry_s)
+    async def _listens(self) -> bool:
+        """Say whether anybody listens to commits, or whether that is not known now."""
+        try:
+            return await self.desk.ports.tables.listens(self.life, self.state.sinks)
+        except (Unavailable, OutcomeUnknown, UserError):
+            return True  # then it is found out, and said, by whoever tells them
 
     async def _publish(self, completed: Completed, content: blob.Content) -> None:
         for sink, staged in by_sink(content.to_commit(completed.previous)).items():
@@ -363,7 +374,7 @@ class PipelineKeeper(Keeper[Pipeline]):
                 break
             except (Unavailable, OutcomeUnknown):
                 await ports.clock.sleep(self.desk.settings.retry_s)
-        await self.handle(BlobDropped(number))
+        self.dropped.add(number)
 
     async def _blob(self, name: str) -> bytes:
         """Read a blob, waiting out an outage; only a bad one is an error."""

@@ -5,11 +5,12 @@ table: if the table moved in between, both start again.  So a paused former lead
 the middle, and a successor that repeats its work, add every row once between them.
 """
 
+from collections.abc import Mapping
 from functools import partial
 
 from holdfast.errors import OutcomeUnknown, Unavailable
 from holdfast.master.desk import Desk
-from holdfast.master.ports import CommitOrder
+from holdfast.master.ports import CommitOrder, Life
 
 
 async def publish(desk: Desk, order: CommitOrder) -> None:
@@ -28,3 +29,14 @@ async def publish(desk: Desk, order: CommitOrder) -> None:
         except (Unavailable, OutcomeUnknown):
             # It may have happened; the next round reads the table before it tries again.
             await ports.clock.sleep(desk.settings.retry_s)
+
+
+async def finish(desk: Desk, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:
+    """Ask the sinks whether the last commit may be made, before any of it shows."""
+    while rows:
+        desk.check()
+        try:
+            await desk.ports.tables.finish(life, rows)
+            return
+        except (Unavailable, OutcomeUnknown):
+            await desk.ports.clock.sleep(desk.settings.retry_s)

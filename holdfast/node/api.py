@@ -39,6 +39,7 @@ from holdfast.node.api_views import (
     Submit,
 )
 from holdfast.node.journal import Journal
+from holdfast.node.lineage import Lineage
 from holdfast.node.rest.board import Board, Sight
 from holdfast.node.rest.catalog import Catalog
 from holdfast.node.rest.checking import Reader, read_spec
@@ -92,6 +93,7 @@ class Api:
         self.served = 0
         self.blobs = master.ports.blobs
         self.sketches = Sketches(registry, self.opened)
+        self.lineage: Lineage | None = None
         self.listing = Listing(master, self.board, self.catalog, self.sketches)
         self.reader = Reader(registry, allow_python=allow_python, environment=environment)
         self.confined = confined or Confined()

@@ -154,7 +154,10 @@ class JobDetail(msgspec.Struct):
 
 
 class WorkerView(msgspec.Struct):
-    """A worker in contact with the leader."""
+    """A worker in contact with the leader.
+
+    `cpu` is how many cores it and its Spark use, `memory` how many bytes; None if it did not say.
+    """
 
     worker: str
     incarnation: str
@@ -164,6 +167,10 @@ class WorkerView(msgspec.Struct):
     heard_s_ago: float
     used: int = 0
     tasks: list["HeldView"] = msgspec.field(default_factory=list)
+    cpu: float | None = None
+    cores: int | None = None
+    memory: int | None = None
+    memory_total: int | None = None
 
 
 class HeldView(msgspec.Struct):

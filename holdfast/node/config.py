@@ -30,6 +30,28 @@ LISTEN = "127.0.0.1:5801"
 
 
 @options
+class OpenLineage:
+    """Where run events of jobs are sent to."""
+
+    #: The whole URL, e.g. http://marquez:5000/api/v1/lineage.
+    url: str
+    #: Sent as a bearer token.
+    api_key: Secret | None = None
+    #: The namespace of the jobs.
+    namespace: str = "holdfast"
+    #: How often a running job may say so.
+    running_s: float = option(60.0, at_least=1.0)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Say what no option shows alone."""
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            yield "url", "openlineage.url must be a URL such as http://host:5000/api/v1/lineage."
+        if parts.username or parts.password:
+            yield "url", "openlineage.url must not hold a password; give api_key."
+
+
+@options
 class Config:
     """Every option of a node."""
 
@@ -113,6 +135,10 @@ class Config:
     history: int = option(1000, at_least=1)
     #: The folder for logs.
     logs: str = ""
+    #: The hosts that jobs may have masters post reports to (http-report), each with a port or not.
+    report_hosts: list[str] = option([])
+    #: Where the leader sends OpenLineage run events: url, api_key, namespace, running_s.
+    openlineage: OpenLineage | None = None
 
     def settings(self) -> Settings:
         """Return how patient a master of this config is."""
@@ -345,6 +371,8 @@ def _yaml(value: Any, name: str) -> str:
             return '""'
         case Secret():
             return f'"{MASK}"'
+        case OpenLineage():
+            return _yaml({f.name: getattr(value, f.name) for f in fields(OpenLineage)}, name)
         case bool():
             return str(value).lower()
         case dict():

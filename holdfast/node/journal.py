@@ -6,6 +6,7 @@ It looks a few times a second and decides nothing; the records are the truth.
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any
 
 from holdfast.core.pipeline import Pipeline
@@ -38,6 +39,7 @@ class _Life:
 
     incarnation: str
     facts: dict[str, _Seen] = field(default_factory=dict)
+    records: tuple[object, ...] = ()
 
 
 class Journal:
@@ -61,7 +63,8 @@ class Journal:
 
     def look(self, leader: Leader) -> None:
         """Say what has changed since the last look."""
-        if leader.desk.term != self._term:
+        new = leader.desk.term != self._term
+        if new:
             self._term, self._lives = leader.desk.term, {}
             say("leading", term=self._term, jobs=len(leader.jobs))
             for job, reason in leader.quarantined.items():
@@ -70,25 +73,33 @@ class Journal:
             say("job is gone", job_id=gone)
             del self._lives[gone]
         for keeper in list(leader.jobs.values()):
-            self._look_at(keeper)
+            self._look_at(keeper, new)
 
     def since(self, job: str) -> dict[str, float]:
         """Return since when each fact of a job stands, as far as this master has seen it."""
         life = self._lives.get(job)
         return {key: seen.since_s for key, seen in life.facts.items()} if life else {}
 
-    def _look_at(self, keeper: JobKeeper) -> None:
+    def _look_at(self, keeper: JobKeeper, new: bool) -> None:
+        """Look at one job.  A new leader says how each job stands, not each task of a thousand."""
         job = keeper.state
         life = self._lives.get(job.id)
         if life is None or life.incarnation != job.incarnation:
             life = self._lives[job.id] = _Life(job.incarnation)
+        if keeper.terminal and life.records and life.records[0] is job:
+            return  # it never changes again
+        records = (job, *(part.state for part in keeper.pipelines.values()))
+        if len(records) == len(life.records) and all(map(is_, records, life.records)):
+            return
+        life.records = records
         about: dict[str, Any] = {"status": job.status.value}
         if job.reason:
             about["reason"] = job.reason
         self._note(life, job.id, "job", job.status, f"job is {job.status}", about)
         for part in keeper.pipelines.values():
             for key, value, message, facts in _facts(part.state):
-                self._note(life, job.id, key, value, message, facts)
+                usual = new and key.startswith(("pipeline", "task"))
+                self._note(life, job.id, key, value, "" if usual else message, facts)
 
     def _note(
         self, life: _Life, job: str, key: str, value: object, message: str, about: dict[str, Any]

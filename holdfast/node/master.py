@@ -18,10 +18,11 @@ from holdfast.model.secret import Secret
 from holdfast.node.api import Api
 from holdfast.node.blobs import open_blobs
 from holdfast.node.clock import SystemClock
-from holdfast.node.config import Config, find_token, first_time, host_and_port
+from holdfast.node.config import PREFIX, Config, find_token, first_time, host_and_port
 from holdfast.node.failpoints import points_from_env
 from holdfast.node.journal import Journal, say
 from holdfast.node.keys import check_listen, client_tls, join_token, seal_secrets
+from holdfast.node.lineage import Lineage
 from holdfast.node.links import Links
 from holdfast.node.rest.audit import Audit
 from holdfast.node.rest.board import Board
@@ -39,6 +40,7 @@ from holdfast.store.open import open_store
 log = logging.getLogger("holdfast")
 
 STORE_RETRY_S = 1.0
+REPORT_HOSTS = PREFIX + "REPORT_HOSTS"
 
 
 def run_master(config: Config, log_file: Path | None = None) -> int:
@@ -103,9 +105,10 @@ async def _serve(config: Config, log_file: Path | None) -> int:
 async def _watch(parts: _Parts) -> None:
     """Look at what this master does, for the log and for whoever asks, until cancelled."""
     api = parts.api
-    await asyncio.gather(
-        parts.journal.run(parts.master), api.board.run(parts.master), api.catalog.run()
-    )
+    work = [parts.journal.run(parts.master), api.board.run(parts.master), api.catalog.run()]
+    if api.lineage:
+        work.append(api.lineage.run(api.board))
+    await asyncio.gather(*work)
 
 
 async def _open(config: Config) -> Store:
@@ -138,13 +141,15 @@ def _build(
 ) -> _Parts:
     """Put a master together."""
     incarnation = secrets.token_hex(6)
+    # Sinks read it where they post; a process has one config.
+    os.environ[REPORT_HOSTS] = ",".join(config.report_hosts)
     tracer = tracer_from_env(os.environ, f"{config.name}#{incarnation}")
     registry = Registry.load(config.plugins)
     unseal = partial(seal.open, about=SPEC)
     clock, tables = SystemClock(), SinkTables(registry, unseal)
     points = points_from_env(os.environ, log.warning)
     blobs = ObservedBlobs(open_blobs(config.blobs))
-    board = Board(clock, blobs)
+    board = Board(clock)
     links = Links(join_token(config, create=True), say, unseal, board.failed)
     ports = Ports(clock, blobs, tables, links, points, config.settings())
     if tracer:
@@ -159,6 +164,8 @@ def _build(
         confined=Confined(config.file_roots),
         masters=known_masters(config.masters, config.advertise),
     )  # fmt: skip
+    if config.openlineage:
+        api.lineage = Lineage(config.openlineage, api.sketches)
     audit = Audit(log_file.with_name(f"audit-{config.name}.log") if log_file else None)
     app = build_app(api, links, master, tracer, audit, config.context_path, client_tls(config))
     server = server_for(Peers(app, api.masters), config)

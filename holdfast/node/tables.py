@@ -27,7 +27,7 @@ from holdfast.plan.spec import decode_spec
 log = logging.getLogger("holdfast")
 
 THREADS = 16
-LIVES_KEPT = 500
+LIVES_KEPT = 5_000
 """How many jobs' sinks are kept built.  One that is forgotten is built again."""
 
 SAY_AGAIN_S = 60.0

@@ -170,7 +170,10 @@ class _Tables:
         return done
 
     async def listens(self, life: Life, sinks: tuple[str, ...]) -> bool:
-        return await self._inner.listens(life, sinks)
+        anybody = await self._inner.listens(life, sinks)
+        if not anybody:
+            self._tracer.note("deaf", job=life.job, incarnation=life.incarnation, sinks=sinks)
+        return anybody
 
     async def listen(self, order: ListenOrder) -> str:
         heard = await self._inner.listen(order)

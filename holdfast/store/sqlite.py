@@ -1,20 +1,25 @@
 """A store in one SQLite file, for all processes of one machine.
 
-All work on the file is done by one thread, so the event loop never waits for a disk.  Processes
+All work on the file is done by one thread, so the event loop never waits for a disk.  Writes that
+come while the disk is busy with one share the next transaction: a disk takes as long for twenty
+small ones as for one.  Processes
 that write at the same time take turns; each waits a bounded time for its turn.  A watch of this
 process hears of its own commits at once and looks for those of other processes every 50 ms.
 """
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.store.bell import Bell, wait
-from holdfast.store.contract import Change, Delete, Guard, Item, Put, Store
+from holdfast.store.contract import Change, Delete, Guard, Item, LeaseLost, Put, Store
 from holdfast.store.limits import check_commit, check_key, check_prefix, closed
 from holdfast.store.machine import Machine, this_machine
 from holdfast.store.order import by_revision
@@ -23,11 +28,28 @@ from holdfast.store.sqlite_file import SqliteFile
 HISTORY_REVISIONS = 1_000
 TIMEOUT_S = 5.0
 POLL_S = 0.05
+TOGETHER_MAX = 200
+"""So many writes share a transaction at most: those of other processes wait meanwhile."""
 GRACE_S = 1.0
 """What a call that has got its turn may take on top: a disk is slow, seldom this slow."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+WRITES = (
+    SqliteFile.commit, SqliteFile.grant_lease, SqliteFile.keep_lease, SqliteFile.revoke_lease,
+)  # fmt: skip
+
+
+@dataclass
+class _Call:
+    """One call of the file, which its thread makes; `writes`: it may share a transaction."""
+
+    run: Callable[[SqliteFile], Any]
+    writes: bool
+    deadline_s: float
+    answer: "Future[Any]" = field(default_factory=Future)
 
 
 class SqliteStore:
@@ -37,6 +59,7 @@ class SqliteStore:
         self._path = path
         self._timeout_s = timeout_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="holdfast-store")
+        self._line: deque[_Call] = deque()
         self._file: SqliteFile | None = None
         self._bell = Bell()
         self._closed = False
@@ -92,19 +115,22 @@ class SqliteStore:
         check_prefix(prefix)
         while True:
             ring = self._bell.next
-            for made in by_revision(await self._changes(prefix, after)):
+            changes, as_of = await self._changes(prefix, after)
+            for made in by_revision(changes):
                 yield made
-                after = made[0].revision
+            # Not only up to the last change: else history would be searched from there again and
+            # again, and be gone one day.
+            after = as_of
             await wait(ring, POLL_S)
 
-    async def _changes(self, prefix: str, after: int) -> list[Change]:
+    async def _changes(self, prefix: str, after: int) -> tuple[list[Change], int]:
         try:
             return await self._read(SqliteFile.changes, prefix, after)
         except Unavailable:
             if self._closed:
                 raise
             # Somebody holds the file; the watch looks again.
-            return []
+            return [], after
 
     async def grant_lease(self, ttl_s: float) -> int:
         """Return a new lease that lapses unless kept within `ttl_s`."""
@@ -149,23 +175,55 @@ class SqliteStore:
         """Run a method in the store's thread, in turn and with a bound."""
         if self._closed:
             raise closed(f"The store file {self._path}")
-        deadline = time.monotonic() + self._timeout_s
-
-        def work() -> R:
-            assert self._file is not None
-            # A call that waited for its turn has less time left to wait for other processes.
-            self._file.patience_s = deadline - time.monotonic()
-            return method(self._file, *args, **kwargs)
-
-        job = self._thread.submit(work)
+        deadline_s = time.monotonic() + self._timeout_s
+        call = _Call(lambda file: method(file, *args, **kwargs), method in WRITES, deadline_s)
+        self._line.append(call)
+        self._thread.submit(self._serve)
         try:
             async with asyncio.timeout(self._timeout_s + GRACE_S):
-                return await asyncio.wrap_future(job)
+                answer: R = await asyncio.wrap_future(call.answer)
+                return answer
         except TimeoutError as error:
             waited = f"The store file {self._path} did not answer in time: its disk is very slow."
-            if job.cancelled():
+            if call.answer.cancelled():
                 raise Unavailable(waited, code="store.slow") from error
             raise OutcomeUnknown(waited, code="store.slow") from error
+
+    def _serve(self) -> None:
+        """Answer all calls that wait, in order; writes that follow each other share a transaction.
+
+        Runs in the store's thread, once for each call: most find that another has done it all.
+        """
+        assert self._file is not None
+        while self._line:
+            calls = [self._line.popleft()]
+            while calls[0].writes and self._line and self._line[0].writes:
+                if len(calls) == TOGETHER_MAX:
+                    break
+                calls.append(self._line.popleft())
+            # Not those whose callers have gone on without an answer.
+            calls = [c for c in calls if c.answer.set_running_or_notify_cancel()]
+            if calls:
+                # A call that waited for its turn has less time left to wait for other processes.
+                self._file.patience_s = min(c.deadline_s for c in calls) - time.monotonic()
+                _answer(self._file, calls)
+
+
+def _answer(file: SqliteFile, calls: list[_Call]) -> None:
+    try:
+        if calls[0].writes:
+            results = file.together([partial(call.run, file) for call in calls])
+        else:
+            results = [call.run(file) for call in calls]
+    except BaseException as error:  # noqa: BLE001  whoever waits gets it, whatever it is
+        for call in calls:
+            call.answer.set_exception(error)
+        return
+    for call, result in zip(calls, results, strict=True):
+        if isinstance(result, LeaseLost):
+            call.answer.set_exception(result)
+        else:
+            call.answer.set_result(result)
 
 
 async def open_url(url: str) -> Store:

@@ -1,12 +1,13 @@
 """The SQLite file of a store: blocking, one connection, used by one thread.
 
-Every write is one immediate transaction with `synchronous=FULL`: what was answered survives kill -9
-and a loss of power.  Revision, history and leases are in the file, so any number of processes of
-one machine may open it.  Lapsed leases are dropped by whoever comes first, before it does anything
-else, so nobody ever sees a key whose lease has lapsed.
+Every write is one immediate transaction with `synchronous=FULL`, or one part of a transaction that
+several of them share: what was answered survives kill -9 and a loss of power.  Revision, history
+and leases are in the file, so any number of processes of one machine may open it.  Lapsed leases
+are dropped by whoever comes first, before it does anything else, so nobody ever sees a key whose
+lease has lapsed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ BETWEEN = "key >= ?1 and (?2 is null or key < ?2)"
 
 class SqliteFile:
     """The open file.  Every method is one transaction; `patience_s` bounds waiting for others."""
+
+    _sharing = False
 
     def __init__(
         self, path: Path, machine: Machine, *, history_revisions: int, patience_s: float
@@ -71,8 +74,8 @@ class SqliteFile:
                 return self._apply(changes)
         return None
 
-    def changes(self, prefix: str, after: int) -> list[Change]:
-        """Return what changed below a prefix after a revision."""
+    def changes(self, prefix: str, after: int) -> tuple[list[Change], int]:
+        """Return what changed below a prefix after a revision, and up to which that is all."""
         select = f"select * from history where {BETWEEN} and revision > ?3 order by revision, key"
         with explained(self.path):
             self._settle()
@@ -83,7 +86,7 @@ class SqliteFile:
             raise Compacted(f"history up to {compacted} is gone; {after} was asked for")
         if after > revision:
             raise HistoryLost(f"revision {after} was asked for, {self.path} is at {revision}")
-        return [_change(*row) for row in rows]
+        return [_change(*row) for row in rows], revision
 
     def grant_lease(self, ttl_s: float) -> int:
         """Return a new lease."""
@@ -166,8 +169,24 @@ class SqliteFile:
             self._rows("delete from leases where id = ?", lease)
         self._apply([Delete(key) for key in keys])
 
+    def together(self, writes: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Do several writes in one transaction, which the disk has to confirm once.
+
+        Returns what each returned, or the `LeaseLost` it raised; any other error is of all.
+        """
+        with explained(self.path), self._transaction():
+            self._sharing = True
+            try:
+                return [_or_lost(write) for write in writes]
+            finally:
+                self._sharing = False
+
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        if self._sharing:
+            with self._db:  # a savepoint
+                yield
+            return
         self._db.set_busy_timeout(self._patience_ms())
         self._db.execute("begin immediate")
         try:
@@ -213,6 +232,13 @@ class SqliteFile:
 
     def _patience_ms(self) -> int:
         return max(1, round(self.patience_s * 1_000))
+
+
+def _or_lost(write: Callable[[], Any]) -> Any:
+    try:
+        return write()
+    except LeaseLost as lost:
+        return lost
 
 
 def _change(

@@ -42,10 +42,21 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class Load:
+    """What a worker uses of its machine: processor cores and bytes, and how many there are."""
+
+    cpu: float
+    cores: int
+    memory: int
+    memory_total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Hello:
     """Everything a worker is and holds; sent on connecting and with every heartbeat.
 
-    `sequence` grows with each, so that a late one is not taken for the present.
+    `sequence` grows with each, so that a late one is not taken for the present.  `load` is for
+    people to see; None from a worker that cannot say.
     """
 
     worker: str
@@ -55,6 +66,7 @@ class Hello:
     slots: int
     tags: tuple[tuple[str, str], ...]
     held: tuple[Held, ...]
+    load: Load | None = None
 
 
 @dataclass(frozen=True, slots=True)

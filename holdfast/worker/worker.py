@@ -31,6 +31,7 @@ from holdfast.wire.messages import (
 )
 from holdfast.worker.attempt import Answered, Attempt, News, Over, ReachedEnd, Runner, sweep_life
 from holdfast.worker.helper import Helper
+from holdfast.worker.load import LoadMeter
 
 STOPPED_KEPT = 10_000
 """How many attempts that were stopped are remembered: late orders for them must not start them."""
@@ -91,6 +92,7 @@ class Worker:
         self._note = note
         self._on_end = ended
         self._helper = Helper(run.loss)
+        self._load = LoadMeter()
         self._sweeps: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -122,7 +124,7 @@ class Worker:
         held.sort(key=lambda h: (h.key, h.attempt))
         return Hello(
             self.name, self.incarnation, self.sequence, self.term, self.slots, self.tags,
-            tuple(held),
+            tuple(held), self._load.read(),
         )  # fmt: skip
 
     def beat(self) -> None:

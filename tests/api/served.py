@@ -37,8 +37,9 @@ from holdfast.node.server import build_app
 from holdfast.node.tables import SinkTables
 from holdfast.store.contract import Store
 from holdfast.store.open import open_store
-from holdfast.wire.messages import BarrierAck, Held, Hello
+from holdfast.wire.messages import BarrierAck, Held, Hello, Load
 
+LOAD = Load(cpu=1.25, cores=4, memory=2**30, memory_total=2**32)
 TOKEN = Secret("the admin's token, for tests only")
 BATCH = """
 env { job.name = small, job.mode = BATCH }
@@ -100,7 +101,7 @@ class Served:
         )
         await leader.hear(
             here.incarnation,
-            Hello(name, here.incarnation, self.beats, 0, slots, (("zone", "a"),), held),
+            Hello(name, here.incarnation, self.beats, 0, slots, (("zone", "a"),), held, LOAD),
         )
 
     async def runs(self, job_id: str) -> None:
@@ -166,7 +167,7 @@ async def with_master(store: Store, folder: Path, test: Test, **more: Any) -> No
     settings = more.pop("settings", Settings(lease_s=30.0, tombstone_s=60.0, worker_lost_s=60.0))
     blobs = ObservedBlobs(open_blobs(str(folder / "blobs")))
     tables = SinkTables(registry, unseal)
-    board = Board(clock, blobs)
+    board = Board(clock)
     links = Links(TOKEN, lambda *_, **__: None, unseal, board.failed)
     ports = Ports(clock, blobs, tables, links, points_from_env({}, print), settings)
     observed = ObservedStore(store, board.wrote)

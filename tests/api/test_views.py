@@ -6,7 +6,7 @@ from pathlib import Path
 from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, Kind
 from holdfast.core.task import TaskFailed
 from holdfast.wire.messages import Held
-from tests.api.served import STREAM, Served, served
+from tests.api.served import LOAD, STREAM, Served, served
 
 
 def test_a_failure_is_told_with_its_stack_its_worker_and_its_restart(tmp_path: Path) -> None:
@@ -96,5 +96,17 @@ def test_changes_are_waited_for_and_not_longer_than_asked(tmp_path: Path) -> Non
         await master.submit("17")
         later = await master.get(f"/api/changes?since={now}&wait_s=20")
         assert later["change"] > now and later["leads"]
+
+    served(tmp_path, test)
+
+
+def test_what_workers_use_of_their_machines_is_shown(tmp_path: Path) -> None:
+    async def test(master: Served) -> None:
+        await master.beat()
+        (worker,) = await master.get("/api/workers")
+        assert (worker["cpu"], worker["cores"]) == (LOAD.cpu, LOAD.cores)
+        assert (worker["memory"], worker["memory_total"]) == (LOAD.memory, LOAD.memory_total)
+        (theirs,) = (await master.get("/pending-jobs"))["clusterSnapshot"]["workers"]
+        assert (theirs["cpuUsage"], theirs["memUsage"]) == (0.3125, 0.25)
 
     served(tmp_path, test)

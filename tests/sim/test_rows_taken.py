@@ -12,6 +12,7 @@ import pytest
 
 from holdfast.core.job import JobStatus
 from holdfast.core.pipeline import FINISHED, Pipeline
+from holdfast.core.task import TaskStatus
 from holdfast.master.ports import Settings
 from holdfast.testing.machines import MACHINES
 from holdfast.testing.sim.faults import Faults
@@ -22,6 +23,9 @@ from tests.sim.echo import hear_twice
 
 TWO = ((("a",),), (("b",),))
 """Two pipelines of one source each."""
+
+WIDE = (tuple((name,) for name in "abcdefghij"),)
+"""One pipeline of more tasks than one worker has room for."""
 
 LONG = JobSpec("j", rows=16)
 POISONED = JobSpec("j", tuple(((name,),) for name in "abcd"), retry_times=0)
@@ -38,6 +42,9 @@ def directed() -> Iterator[tuple[int, Plan]]:
     for seed in range(4):
         yield seed, Plan((JobSpec("j"),), settings=Settings(worker_lost_s=1.0), script=all_lost)
         yield seed, Plan((replace(LONG, pipelines=TWO),), script=first_is_refused)
+        yield seed, Plan((JobSpec("j", WIDE),), script=lost_before_they_start)
+        # Each gives up before the next one is due, so a late word of it meets the next.
+        yield seed, Plan((LONG,), settings=Settings(timeout_s=0.7), script=busy_for_a_while)
         yield seed, Plan((JobSpec("j", TWO),), script=tearing)
         yield seed, Plan((JobSpec("j"),), script=deaf_listener)
         yield seed, Plan((LONG,), wishes=(Wish("j", 2, "savepoint"),), script=full)
@@ -243,6 +250,25 @@ async def all_lost(world: World) -> None:
     await world.saw(lambda e: e["kind"] == "start")
     await asyncio.sleep(0.6)
     await no_worker(world)
+
+
+async def lost_before_they_start(world: World) -> None:
+    """Tasks have places on two workers, and both workers are lost before either starts one."""
+
+    def placed(event: Event) -> bool:
+        record = event.get("record")
+        found = record.tasks if isinstance(record, Pipeline) else ()
+        return len({t.place for t in found if t.status is TaskStatus.PLACED}) > 1
+
+    await world.saw(placed)
+    await no_worker(world)
+
+
+async def busy_for_a_while(world: World) -> None:
+    """A task gets on and answers no barrier for some time."""
+    world.busy.add("p1t1")
+    await asyncio.sleep(8)
+    world.busy.clear()
 
 
 async def first_is_refused(world: World) -> None:

@@ -18,7 +18,7 @@ from holdfast.core.task import Place
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.node.rest.route import Role
 from holdfast.node.server import open_port, server_for
-from holdfast.wire.messages import BarrierAck, Held, Hello
+from holdfast.wire.messages import BarrierAck, Held, Hello, Load
 from tests.api.served import TOKEN, Served, served
 
 BEAT_S = 0.2
@@ -86,7 +86,14 @@ class Player:
                     )
                 )  # fmt: skip
         hello = Hello(
-            name, here.incarnation, self.beats, 0, self.slots, (("zone", "a"),), tuple(held)
+            name,
+            here.incarnation,
+            self.beats,
+            0,
+            self.slots,
+            (("zone", "a"),),
+            tuple(held),
+            Load(1.25, 4, 3 * 10**9, 16 * 10**9),
         )
         await leader.hear(here.incarnation, hello)
 

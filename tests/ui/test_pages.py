@@ -149,6 +149,13 @@ def test_a_job_without_checkpoints_is_stalled_and_says_why(visit: Visit, stage: 
     expect(visit.page.get_by_text("All is well.")).to_be_visible()
 
 
+def test_a_worker_shows_what_it_uses_of_its_machine(visit: Visit) -> None:
+    visit.go("#/workers")
+    load = visit.page.get_by_role("region", name="Worker W1").get_by_test_id("load")
+    expect(load).to_contain_text("1.3 of 4 cores")
+    expect(load).to_contain_text("3.0 GB of 16.0 GB")
+
+
 def test_a_savepoint_and_a_restore_from_the_page(visit: Visit, stage: Stage) -> None:
     stage.submit("saved", job_text("saved one", 1_000))
     visit.go("#/jobs/saved")

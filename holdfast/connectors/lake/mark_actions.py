@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.connectors.lake.mark_done import Partition
 
 REPORT_HOSTS = "HOLDFAST_REPORT_HOSTS"
-"""An environment variable of masters: hosts that jobs may have them post to, with commas between.
+"""The masters' option report_hosts, with commas between: hosts that jobs may have them post to.
 
 A master stands where a job's author may not reach, so none is allowed unless its operator says so.
 """
@@ -55,7 +55,7 @@ def check_report(options: MarkDoneOptions) -> None:
     if not wanted & set(allowed):
         raise UserError(
             f"http-report may not post to {parts.hostname}: masters here allow"
-            f" {', '.join(allowed) or 'no host'}. Have their operator set {REPORT_HOSTS}, such as"
+            f" {', '.join(allowed) or 'no host'}. Have their operator set report_hosts, such as"
             f" {REPORT_HOSTS}={parts.hostname}, on every master.",
             code="sink.report_host",
         )

@@ -104,7 +104,7 @@ class MarkDoneOptions:
     #: Which time decides: the clock of the leader, or the job's watermark (`watermark.column`).
     mark_mode: MarkMode = option(MarkMode.PROCESS_TIME, key="partition.mark-done-action.mode")
     #: Where http-report posts to.  It may hold a password or a token, and is never shown.  The
-    #: masters' operator must allow its host (HOLDFAST_REPORT_HOSTS).
+    #: masters' operator must allow its host (report_hosts).
     http_url: Secret | None = option(None, key="partition.mark-done-action.http.url")
     #: Text that http-report sends along.
     http_params: str | None = option(None, key="partition.mark-done-action.http.params")

@@ -7,19 +7,16 @@ read of the API ever asks a worker.
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from holdfast.core.job import TERMINAL, Job
+from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
-from holdfast.core.task import Task
-from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import Clock
-from holdfast.node.rest.observe import ObservedBlobs
-from holdfast.node.rest.timeline import EVENTS_KEPT, Checks, Happened
+from holdfast.master.trail import Trail
+from holdfast.node.rest.timeline import Checks, Happened, events_of
 from holdfast.wire.messages import Held, TaskKey
 
 LOOK_S = 1.0
@@ -65,12 +62,21 @@ class Sight:
 
     job: Job
     checks: dict[int, Checks] = field(default_factory=dict)
-    events: deque[Happened] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
+    trails: dict[int, Trail] = field(default_factory=dict)
     pipelines: dict[int, Pipeline] = field(default_factory=dict)
     rates: dict[TaskId, Rate] = field(default_factory=dict)
-    started_s: float = 0.0
     restarts: int = 0
-    unsaved: bool = False
+
+    @property
+    def events(self) -> list[Happened]:
+        """What happened to the job, its pipelines and tasks, the oldest first."""
+        return events_of(self.trails)
+
+    @property
+    def started_s(self) -> float:
+        """The date at which it first ran; 0 if that is not known."""
+        told = self.trails.get(0, Trail()).events
+        return next((e.at_s for e in told if (e.what, e.status) == ("job", "RUNNING")), 0.0)
 
     def rate(self) -> tuple[float, float]:
         """Return the rows read and written a second, over all tasks."""
@@ -81,9 +87,8 @@ class Sight:
 class Board:
     """Everything that this master shows beyond what the records say."""
 
-    def __init__(self, clock: Clock, blobs: ObservedBlobs | None = None) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._blobs = blobs
         self._dirty: set[str] = set()
         self._stirred = asyncio.Event()
         self._grown = asyncio.Event()
@@ -151,7 +156,7 @@ class Board:
             dirty |= set(leader.jobs) ^ set(self.lives)
             self._count(leader, now_s)
         for job in dirty:
-            self._look_at(master, leader, job)
+            self._look_at(leader, job)
         if dirty or due:
             self._grow()
 
@@ -165,7 +170,7 @@ class Board:
         self._grown.set()
         self._grown = asyncio.Event()
 
-    def _look_at(self, master: Master, leader: Leader, job: str) -> None:
+    def _look_at(self, leader: Leader, job: str) -> None:
         keeper = leader.jobs.get(job)
         if keeper is None:
             old = self.lives.pop(job, None)
@@ -181,36 +186,10 @@ class Board:
         if sight is None or sight.job.incarnation != keeper.state.incarnation:
             self.gone.pop(job, None)
             self.past.pop(job, None)
-            sight = self.lives[job] = self._begin(master, keeper)
-        for happened in self._job_events(sight, keeper):
-            sight.events.append(happened)
-            sight.unsaved = True
+            sight = self.lives[job] = Sight(keeper.state)
+        sight.job, sight.trails[0] = keeper.state, keeper.trail
         for part in keeper.pipelines.values():
             self._look_at_part(sight, part)
-
-    def _begin(self, master: Master, keeper: JobKeeper) -> Sight:
-        job = keeper.state
-        sight = Sight(job)
-        taken = job.since_s and self._clock.date() - job.since_s > 2 * LOOK_S
-        sight.events.append(Happened(job.since_s, "job", "SUBMITTED"))
-        if taken:
-            said = f"{master.name} leads in term {self.term}"
-            sight.events.append(
-                Happened(self._clock.date(), "leader", "LEADS", term=self.term, reason=said)
-            )
-        sight.events.append(
-            Happened(self._clock.date(), "job", job.status.value, term=self.term, reason=job.reason)
-        )
-        return sight
-
-    def _job_events(self, sight: Sight, keeper: JobKeeper) -> Iterator[Happened]:
-        job, before = keeper.state, sight.job
-        sight.job = job
-        if job.status is not before.status:
-            at_s = job.ended_s if job.status in TERMINAL else self._clock.date()
-            if job.status.value == "RUNNING" and not sight.started_s:
-                sight.started_s = at_s
-            yield Happened(at_s, "job", job.status.value, term=self.term, reason=job.reason)
 
     def _look_at_part(self, sight: Sight, keeper: PipelineKeeper) -> None:
         pipeline, number = keeper.state, keeper.state.number
@@ -220,46 +199,18 @@ class Board:
         checks = sight.checks.get(number)
         if checks is None:
             checks = sight.checks[number] = Checks()
-            checks.begin(pipeline, self.term)
+            checks.begin(pipeline, keeper.trail, self.term)
+        checks.take(pipeline, keeper.trail)
+        sight.trails[number] = keeper.trail
         latest = pipeline.checkpoints.latest
-        size = self._blobs.size(latest.blob) if self._blobs and latest else None
-        checks.take(pipeline, self._clock.date(), self._clock.now(), size, self.term)
         gathering = keeper.gathering
         if gathering and latest and gathering.number == latest.number and gathering.complete:
             checks.written = tuple(w for a in gathering.acks for w in a.counts.written)
-        for happened in self._part_events(pipeline, before):
-            sight.events.append(happened)
-            sight.unsaved = True
         old = before.tasks if before else ()
         anew = sum(n.attempt - o.attempt for o, n in zip(old, pipeline.tasks, strict=False))
         sight.restarts += anew if before else sum(t.attempt - 1 for t in pipeline.tasks)
         checks.restored += anew if latest else 0
         sight.pipelines[number] = pipeline
-
-    def _part_events(self, pipeline: Pipeline, before: Pipeline | None) -> Iterator[Happened]:
-        at_s, number = self._clock.date(), pipeline.number
-        if before is None or pipeline.status is not before.status:
-            yield Happened(at_s, "pipeline", pipeline.status.value.upper(), number, term=self.term)
-        known = {t.id: t for t in before.tasks} if before else {}
-        for task in pipeline.tasks:
-            yield from self._task_events(pipeline, known.get(task.id), task, at_s)
-
-    def _task_events(
-        self, pipeline: Pipeline, old: Task | None, task: Task, at_s: float
-    ) -> Iterator[Happened]:
-        if old and (old.status, old.attempt, old.place) == (task.status, task.attempt, task.place):
-            return
-        failed = [f for f in pipeline.failures if f.task == task.id]
-        if old and task.attempt != old.attempt:
-            why = failed[-1].reason if failed else "it is started anew"
-            yield Happened(
-                at_s, "task", "FAILED", pipeline.number, task.id, old.attempt,
-                old.place.worker if old.place else "", self.term, why,
-            )  # fmt: skip
-        yield Happened(
-            at_s, "task", task.status.value.upper(), pipeline.number, task.id, task.attempt,
-            task.place.worker if task.place else "", self.term,
-        )  # fmt: skip
 
     def _count(self, leader: Leader, now_s: float) -> None:
         """Take in how far each task is, from the last heartbeats; what nobody runs has no rate."""

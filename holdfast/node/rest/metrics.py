@@ -15,6 +15,7 @@ from holdfast.master.health import Health
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
 from holdfast.node.api import Api
+from holdfast.node.api_views import WorkerView
 from holdfast.node.rest.board import Sight
 from holdfast.node.rest.exposition import OPENMETRICS, PROMETHEUS, Family, written
 from holdfast.node.rest.observe import BUCKETS_S, Latency, ObservedBlobs, ObservedStore
@@ -73,7 +74,7 @@ class MetricPaths:
     async def families(self) -> list[Family]:
         """Return everything that is counted here."""
         leader = self.api.leading()
-        found = [*self._process(leader), *self._latencies()]
+        found = [*self._process(leader), *self._latencies(), *self._lineage()]
         if leader:
             rows = (await self.api.jobs()).jobs
             found += _cluster(leader, self.api, Counter(r.status for r in rows))
@@ -112,6 +113,20 @@ class MetricPaths:
             _add(put, lost, blobs.writes, "put")
         return [took, failed, put, lost]
 
+    def _lineage(self) -> list[Family]:
+        """Return how telling a lineage server goes, where there is one."""
+        lineage = self.api.lineage
+        if lineage is None:
+            return []
+        events = Family("holdfast_lineage_events", "counter", "Lineage events: sent, dropped.")
+        events.add(lineage.sent, outcome="sent")
+        events.add(lineage.dropped, outcome="dropped")
+        failed = Family("holdfast_lineage_failures", "counter", "Tries that failed.")
+        failed.add(lineage.failures)
+        waiting = Family("holdfast_lineage_waiting", "gauge", "Lineage events to be sent.")
+        waiting.add(lineage.waiting)
+        return [events, failed, waiting]
+
 
 def _add(took: Family, failed: Family, latency: Latency, call: str) -> None:
     took.add_histogram(BUCKETS_S, latency.counts, latency.number, latency.total_s, call=call)
@@ -148,7 +163,17 @@ def _cluster(leader: Leader, api: Api, statuses: Counter[str]) -> list[Family]:
         theirs.add(statuses.get(word, 0), type=kind)
     nodes = Family("node_count", "gauge", "Nodes, in SeaTunnel's words: workers and the leader.")
     nodes.add(len(crew) + 1)
-    return [jobs, health, slots, used, there, aside, theirs, nodes]
+    return [jobs, health, slots, used, there, aside, theirs, nodes, *_loads(crew)]
+
+
+def _loads(crew: list[WorkerView]) -> list[Family]:
+    cpu = Family("holdfast_worker_cpu_cores", "gauge", "Cores that a worker and its Spark use.")
+    memory = Family("holdfast_worker_memory_bytes", "gauge", "Memory that they use.")
+    for worker in crew:
+        if worker.cpu is not None and worker.memory is not None:
+            cpu.add(worker.cpu, worker=worker.worker)
+            memory.add(worker.memory, worker=worker.worker)
+    return [cpu, memory]
 
 
 def _jobs(leader: Leader, api: Api) -> list[Family]:

@@ -1,11 +1,9 @@
 """See what a master writes, as it writes it: which records changed, how long the store took.
 
-The wrappers change nothing; they make it possible to show durations and sizes of checkpoints
-without one more write for any of them.
+The wrappers change nothing.
 """
 
 import time
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import TypeVar
 
@@ -16,7 +14,6 @@ from holdfast.store.contract import Change, Delete, Guard, Item, Put, Store
 T = TypeVar("T")
 
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-SIZES_KEPT = 10_000
 
 
 class Latency:
@@ -82,22 +79,14 @@ class ObservedStore:
 
 
 class ObservedBlobs:
-    """Blobs whose sizes are remembered."""
+    """Blobs whose writes are timed."""
 
     def __init__(self, inner: Blobs) -> None:
         self._inner = inner
-        self._sizes: OrderedDict[str, int] = OrderedDict()
         self.writes = Latency()
-
-    def size(self, name: str) -> int | None:
-        """Return the size of a blob that this process stored."""
-        return self._sizes.get(name)
 
     async def put(self, name: str, content: bytes) -> None:
         await self.writes.measure(lambda: self._inner.put(name, content))
-        self._sizes[name] = len(content)
-        while len(self._sizes) > SIZES_KEPT:
-            self._sizes.popitem(last=False)
 
     async def get(self, name: str) -> bytes:
         return await self._inner.get(name)

@@ -6,10 +6,12 @@ from itertools import pairwise
 
 import msgspec
 
+from holdfast.core.job import TERMINAL, Job
 from holdfast.errors import UserError
 from holdfast.master.explain import Explanation
-from holdfast.master.health import LATE_INTERVALS
+from holdfast.master.health import Health, judged
 from holdfast.master.pipeline_keeper import PipelineKeeper
+from holdfast.master.trail import TRAIL, decode, decode_past, past_key
 from holdfast.node.api import Api
 from holdfast.node.api_views import Accepted, JobDetail, JobList, LogLines, Submit
 from holdfast.node.rest.board import Sight
@@ -156,6 +158,8 @@ class JobPaths:
             record = self.api.pipeline(ask.job, part.pipeline)
             if checks and record:
                 parts.append(_checkpoints(checks, record, self.api.default_interval_s))
+        if sight and not parts:
+            parts = [_over(n, c) for n, c in sorted(sight.checks.items())]
         since_s = sight.events[0].at_s if sight and sight.events else 0.0
         return Checkpoints(ask.job, found.live, since_s, parts)
 
@@ -201,7 +205,32 @@ class JobPaths:
         found = await self.api.job(job_id)
         record = await self.api.record(job_id)
         sight = self.api.sight(job_id) or self.api.board.remembered(record)
+        sight = sight or await self._told(record)
         return found, await self.api.sketches.of(record), sight
+
+    async def _told(self, job: Job) -> Sight | None:
+        """Return what leaders have left in the store about a job that nobody here keeps."""
+        store = self.api.master.store
+        items, _ = await store.range(f"{TRAIL}{job.id}/")
+        key = past_key(job.id, job.incarnation)
+        past = await store.get(key) if job.status in TERMINAL else None
+        if past:
+            trails = decode_past(past.value, key)
+        else:
+            read = {int(i.key.rpartition("/")[2]): decode(i.value, i.key) for i in items}
+            trails = {number: trail for number, trail in read.items() if trail}
+        checks = {number: Checks(trail) for number, trail in trails.items() if number}
+        return Sight(job, checks, trails) if trails else None
+
+
+def _over(number: int, checks: Checks) -> PartCheckpoints:
+    """Return the checkpoints of a pipeline whose record is gone."""
+    history = checks.done[::-1]
+    done = sum(c.outcome == "COMPLETED" for c in history)
+    return PartCheckpoints(
+        number, None, history[0].number + 1 if history else 1, len(history), done,
+        len(history) - done, checks.restored, 0, "", None, history, [],
+    )  # fmt: skip
 
 
 def _checkpoints(checks: Checks, record: PipelineKeeper, interval_s: float) -> PartCheckpoints:
@@ -217,7 +246,7 @@ def _checkpoints(checks: Checks, record: PipelineKeeper, interval_s: float) -> P
             under.pending.number, under.pending.kind.value, under.at_s, total - len(missing), total,
             missing,
         )  # fmt: skip
-    history = list(checks.done)[::-1]
+    history = checks.done[::-1]
     return PartCheckpoints(
         from_record.number, every_s, done.next, checks.triggered, checks.completed, checks.failed,
         checks.restored, done.failed_in_a_row, masked_text(done.last_failure), progress, history,
@@ -227,4 +256,4 @@ def _checkpoints(checks: Checks, record: PipelineKeeper, interval_s: float) -> P
 
 def _gaps(history: list[CheckpointView], every_s: float) -> list[Gap]:
     dates = [c.ended_s for c in history if c.outcome == "COMPLETED" and c.ended_s][::-1]
-    return [Gap(a, b) for a, b in pairwise(dates) if b - a > LATE_INTERVALS * every_s]
+    return [Gap(a, b) for a, b in pairwise(dates) if judged(b - a, every_s) is not Health.OK]

@@ -22,7 +22,7 @@ from holdfast.node.api_views import (
 from holdfast.node.rest.board import Board, Rate, Sight
 from holdfast.node.rest.sketch import Sketch
 from holdfast.plan.mask import masked_text
-from holdfast.wire.messages import Held
+from holdfast.wire.messages import Held, Load
 
 
 def detail(
@@ -119,10 +119,16 @@ def workers(leader: Leader, board: Board | None, now_s: float) -> list[WorkerVie
         WorkerView(
             seen.hello.worker, incarnation, seen.hello.slots, len(seen.hello.held),
             dict(seen.hello.tags), round(now_s - seen.at_s, 3), used.get(incarnation, 0),
-            [_held(h, board) for h in seen.hello.held],
+            [_held(h, board) for h in seen.hello.held], *_load(seen.hello.load),
         )
         for incarnation, seen in sorted(leader.crew.seen.items())
     ]  # fmt: skip
+
+
+def _load(load: Load | None) -> tuple[float | None, int | None, int | None, int | None]:
+    if load is None:
+        return None, None, None, None
+    return load.cpu, load.cores, load.memory, load.memory_total
 
 
 def _held(held: Held, board: Board | None) -> HeldView:

@@ -18,6 +18,7 @@ from holdfast.model import job as model
 from holdfast.model.job import Role
 from holdfast.model.secret import MASK
 from holdfast.model.tree import Block, Plain
+from holdfast.node.rest.datasets import Dataset, datasets_of
 from holdfast.plan.draw import guarantee_of, plan_data
 from holdfast.plan.mask import masked
 from holdfast.plan.spec import decode_spec
@@ -60,6 +61,8 @@ class Sketch:
     parts: tuple[PartView, ...] = ()
     dag: bytes = b"{}"
     env_json: bytes = b"{}"
+    inputs: tuple[Dataset, ...] = ()
+    outputs: tuple[Dataset, ...] = ()
     problem: str = ""
 
     @property
@@ -128,7 +131,22 @@ def _sketch(job_id: str, planned: model.Job, env: dict[str, Plain], registry: Re
     return Sketch(
         planned.mode.value, planned.file, env, config, stages, parts,
         msgspec.json.encode(dag), msgspec.json.encode(env),
+        _datasets(Role.SOURCE, stages, options), _datasets(Role.SINK, stages, options),
     )  # fmt: skip
+
+
+def _datasets(
+    role: Role, stages: tuple[StageView, ...], options: dict[str, dict[str, Plain]]
+) -> tuple[Dataset, ...]:
+    """Return what the sources read, or what the sinks write."""
+    source = role is Role.SOURCE
+    found = [
+        d
+        for s in stages
+        if s.role == role.value
+        for d in datasets_of(s.plugin, s.id, options[s.id], s.tables, source)
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def _options(planned: model.Job, registry: Registry) -> dict[str, dict[str, Plain]]:

@@ -1,24 +1,23 @@
 """What happened to a pipeline's checkpoints and to a job's states, in order, with dates.
 
-It is read off the records as they change.  The records themselves keep the last three complete
-checkpoints and the last ten failures; everything older is this leader's memory.
+The keepers tell it (`master/trail.py`), so that the next leader knows it too; here it gets the
+shape in which it is shown.  What is counted is counted since this leader began.
 """
 
-from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import msgspec
 
-from holdfast.core.checkpoint import Completed, Pending, Totals
+from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Written
 from holdfast.core.pipeline import Pipeline
-
-CHECKPOINTS_KEPT = 128
-EVENTS_KEPT = 256
+from holdfast.master.trail import Trail, Under
+from holdfast.plan.mask import masked_text
 
 
 class CheckpointView(msgspec.Struct):
-    """One checkpoint, complete or not.  None: it was before this leader's time.
+    """One checkpoint, complete or not.  None: the leader that saw it begin did not say.
 
     `rows` and `bytes` are what it added to the tables; `size` is that of its blob.
     """
@@ -37,7 +36,7 @@ class CheckpointView(msgspec.Struct):
 
 
 class Happened(msgspec.Struct):
-    """A change of state.  `what` is job, pipeline, task, checkpoint or leader."""
+    """A change of state.  `what` is job, pipeline, task or leader."""
 
     at_s: float
     what: str
@@ -51,21 +50,10 @@ class Happened(msgspec.Struct):
 
 
 @dataclass
-class Under:
-    """A checkpoint on its way, as this leader saw it begin."""
-
-    pending: Pending
-    at_s: float
-    clock_s: float
-
-
-@dataclass
 class Checks:
-    """The checkpoints of one pipeline, as far as this leader knows."""
+    """The checkpoints of one pipeline."""
 
-    done: deque[CheckpointView] = field(default_factory=lambda: deque(maxlen=CHECKPOINTS_KEPT))
-    under: Under | None = None
-    last: Completed | None = None
+    trail: Trail = field(default_factory=Trail)
     written: tuple[Written, ...] = ()
     triggered: int = 0
     completed: int = 0
@@ -73,63 +61,49 @@ class Checks:
     restored: int = 0
     committed: Totals = field(default_factory=Totals)
     seconds: float = 0.0
+    counted: int = 0
 
-    def begin(self, pipeline: Pipeline, term: int) -> None:
-        """Start with what the record knows."""
-        before: Completed | None = None
-        for one in pipeline.checkpoints.kept:
-            self._complete(one, before, None, None, term)
-            before = one
-        self.last = pipeline.checkpoints.latest
-        self.completed = 0
+    @property
+    def under(self) -> Under | None:
+        """The one that is on its way."""
+        return self.trail.under
 
-    def take(
-        self, pipeline: Pipeline, at_s: float, clock_s: float, size: int | None, term: int
-    ) -> None:
-        """Compare with how the record stood before, and note what became of a checkpoint."""
-        checkpoints = pipeline.checkpoints
-        pending, latest = checkpoints.pending, checkpoints.latest
-        under = self.under
-        if under and (pending is None or pending.number != under.pending.number):
-            if latest and latest.number == under.pending.number:
-                self._complete(latest, self.last, under, size, term, clock_s)
-            else:
-                self._fail(under, at_s, clock_s, checkpoints.last_failure)
-            self.under = None
-        newer = latest is not None and (self.last is None or latest.number > self.last.number)
-        if latest and newer and (not self.done or self.done[-1].number != latest.number):
-            self._complete(latest, self.last, None, size, term)
-        self.last = latest
-        if pending and (self.under is None or self.under.pending.number != pending.number):
-            self.under = Under(pending, at_s, clock_s)
-            self.triggered += 1
+    @property
+    def done(self) -> list[CheckpointView]:
+        """Those that are over, the oldest first."""
+        return [
+            CheckpointView(
+                c.number, c.kind, "COMPLETED" if c.complete else "FAILED", c.started_s, c.ended_s,
+                c.took_s, c.size, c.rows, c.bytes, masked_text(c.reason), c.term,
+            )
+            for c in self.trail.checkpoints
+        ]  # fmt: skip
+
+    def begin(self, pipeline: Pipeline, trail: Trail, term: int) -> None:
+        """Start with what is known; nothing of a former term is counted."""
+        self.counted = max((c.number for c in trail.checkpoints if c.term != term), default=0)
+        self.take(pipeline, trail)
+
+    def take(self, pipeline: Pipeline, trail: Trail) -> None:
+        """Take in how the record stands and what its trail tells."""
+        fresh = [c for c in trail.checkpoints if c.number > self.counted]
+        self.completed += sum(c.complete for c in fresh)
+        self.failed += sum(not c.complete for c in fresh)
+        self.seconds += sum(c.took_s or 0.0 for c in fresh if c.complete)
+        self.triggered = self.completed + self.failed + (trail.under is not None)
+        self.counted = max([self.counted, *(c.number for c in fresh)])
+        self.trail = trail
         through = pipeline.commits.through
-        shown = next((c for c in checkpoints.kept if c.number == through), None)
+        shown = next((c for c in pipeline.checkpoints.kept if c.number == through), None)
         if shown:
             self.committed = shown.totals
 
-    def _complete(
-        self, one: Completed, before: Completed | None, under: Under | None, size: int | None,
-        term: int, clock_s: float = 0.0,
-    ) -> None:  # fmt: skip
-        known = before is not None or one.previous == 0
-        rows = one.totals.written - (before.totals.written if before else 0) if known else None
-        size_out = one.totals.bytes - (before.totals.bytes if before else 0) if known else None
-        took_s = round(clock_s - under.clock_s, 4) if under else None
-        self.completed += 1
-        self.seconds += took_s or 0.0
-        view = CheckpointView(
-            one.number, one.kind.value, "COMPLETED", under.at_s if under else None, one.at_s,
-            took_s, size, rows, size_out, "", under.pending.term if under else term,
-        )  # fmt: skip
-        self.done.append(view)
 
-    def _fail(self, under: Under, at_s: float, clock_s: float, reason: str) -> None:
-        self.failed += 1
-        pending = under.pending
-        view = CheckpointView(
-            pending.number, pending.kind.value, "FAILED", under.at_s, at_s,
-            round(clock_s - under.clock_s, 4), None, None, None, reason or "it was given up",
-            pending.term,
-        )  # fmt: skip
-        self.done.append(view)
+def events_of(trails: Mapping[int, Trail]) -> list[Happened]:
+    """Return what happened to a job and its pipelines, the oldest first; 0 is the job itself."""
+    found = [
+        Happened(e.at_s, e.what, e.status, number, e.task, e.attempt, e.worker, e.term, e.reason)
+        for number, trail in sorted(trails.items())
+        for e in trail.events
+    ]
+    return sorted(found, key=lambda e: e.at_s)

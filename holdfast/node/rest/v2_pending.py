@@ -40,13 +40,18 @@ def _cluster(leader: Leader, ports: Ports) -> ClusterSnapshot:
     crew = workers(leader, None, ports.clock.now())
     views = [
         WorkerSnapshot(
-            w.worker, w.tags, w.slots, max(0, w.slots - w.used), False, None, None,
+            w.worker, w.tags, w.slots, max(0, w.slots - w.used), False,
+            _share(w.cpu, w.cores), _share(w.memory, w.memory_total),
             sorted({t.job_id for t in w.tasks}),
         )
         for w in crew
     ]  # fmt: skip
     total, used = sum(w.slots for w in crew), sum(w.used for w in crew)
     return ClusterSnapshot(total, max(0, total - used), used, len(crew), views)
+
+
+def _share(used: float | None, whole: int | None) -> float | None:
+    return None if used is None or not whole else round(used / whole, 4)
 
 
 def _job(leader: Leader, keeper: JobKeeper, now_s: float) -> PendingJob:

@@ -180,7 +180,7 @@ def _left(scene: Scene) -> list[str]:
     found = []
     for job in scene.jobs.values():
         keys = [k for k in scene.cluster.ledger.values if k.split("/")[1:2] == [job.id]]
-        found += [f"key {k}" for k in keys if not k.startswith("history/")]
+        found += [f"key {k}" for k in keys if not k.startswith(("history/", "past/"))]
         blobs = scene.cluster.folder / "blobs" / job.id
         found += [f"blob {p}" for p in sorted(blobs.rglob("*")) if p.is_file()]
         found += [f"staged {name}" for name in job.shape.left(job.out, job.sink)]

@@ -233,6 +233,15 @@ class Listen(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Deaf(Event):
+    """None of a pipeline's sinks has a listener: there is nobody to tell of its commits."""
+
+    job: str
+    incarnation: str
+    sinks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sweep(Event):
     """Staged files were removed."""
 
@@ -306,7 +315,8 @@ KINDS: dict[str, type[Event]] = {
     kind.__name__.lower(): kind
     for kind in (
         Boot, Write, Try, Refused, Proof, Lease, Order, Took, Heard, Start, End, Ack, Blob, Drop,
-        Read, Publish, Snapshot, Listen, Sweep, Stage, Client, Fault, Setting, Expect, Left, Stuck,
+        Read, Publish, Snapshot, Listen, Deaf, Sweep, Stage, Client, Fault, Setting, Expect, Left,
+        Stuck,
     )
 }  # fmt: skip
 

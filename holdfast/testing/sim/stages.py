@@ -52,6 +52,7 @@ def everything() -> Plan:
         Wish("saver", 2.0, "savepoint"),
         Wish("saver", 14.0, "cancel"),
         Wish("ended", 4.0, "cancel"),
+        Wish("ended", 6.0, "cancel"),  # it is over: the answer needs a proof, and no change
     )
     settings = Settings(timeout_s=1.5, history=3)
     return Plan(jobs, wishes=wishes, script=_trouble, settings=settings, faulty_s=40.0)

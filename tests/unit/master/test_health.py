@@ -16,11 +16,23 @@ PIPELINE = Pipeline("j", "i1", 1, (RUNNING,), Completion(("a",)), Checkpoints(8,
 
 
 @pytest.mark.parametrize(
-    ("age_s", "health"),
-    [(0, Health.OK), (20, Health.OK), (21, Health.LATE), (50, Health.LATE), (51, Health.STALLED)],
+    ("age_s", "interval_s", "health"),
+    [
+        (0, 10, Health.OK),
+        (15, 10, Health.OK),
+        (15.1, 10, Health.LATE),  # half an interval overdue
+        (20, 10, Health.LATE),
+        (20.1, 10, Health.STALLED),  # a whole one
+        (3.5, 1, Health.OK),  # a takeover takes some seconds, whatever the interval is
+        (3.6, 1, Health.LATE),
+        (6, 1, Health.LATE),
+        (6.1, 1, Health.STALLED),
+    ],
 )
-def test_health_follows_from_the_age_of_the_last_checkpoint(age_s: float, health: Health) -> None:
-    assert report(PIPELINE, age_s, 10, {}, "").health is health
+def test_health_follows_from_the_age_of_the_last_checkpoint(
+    age_s: float, interval_s: float, health: Health
+) -> None:
+    assert report(PIPELINE, age_s, interval_s, {}, "").health is health
 
 
 def test_a_report_names_the_last_checkpoint_and_its_date() -> None:

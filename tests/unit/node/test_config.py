@@ -133,3 +133,15 @@ def test_every_option_says_what_it_does() -> None:
 
     assert all(info.doc for info in options_of_a_node())
     assert Config().lease_s == 3.0
+
+
+def test_hosts_that_reports_may_go_to_are_an_option_like_all_others(tmp_path: Path) -> None:
+    file = tmp_path / "node.yaml"
+    file.write_text('report_hosts: [hooks.example.org, "10.1.2.3:8080"]\n')
+    assert load_config({}, {}, str(file)).config.report_hosts == [
+        "hooks.example.org",
+        "10.1.2.3:8080",
+    ]
+    found = load_config({}, {"HOLDFAST_REPORT_HOSTS": "a.example, b.example"}, str(file))
+    assert found.config.report_hosts == ["a.example", "b.example"]
+    assert Config().report_hosts == [], "none is allowed by default"

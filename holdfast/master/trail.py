@@ -1,0 +1,269 @@
+"""What happened to a job, in order, with dates and terms: for people, whoever leads by then.
+
+A record's trail is one key beside it, written in the same commit as the change it tells of: it
+costs no commit of its own, and is as true as the record.  It is short and nothing is decided by it;
+one that cannot be read is begun anew.  When a job is buried its trails become one key of the past.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from holdfast.core.checkpoint import CheckpointStored, Completed, Pending
+from holdfast.core.job import Job, JobStatus
+from holdfast.core.pipeline import Pipeline
+from holdfast.core.task import Task, TaskStatus
+
+log = logging.getLogger("holdfast")
+
+TRAIL = "trail/"
+PAST = "past/"
+VERSION = 1
+CHECKPOINTS_KEPT, CHECKPOINTS_SHOWN = 50, 128
+EVENTS_KEPT, EVENTS_SHOWN = 50, 256
+"""So many are durable; so many a leader that saw them can show."""
+FIRST_KEPT = 3
+REASON_MAX = 300
+
+
+class Checked(msgspec.Struct, frozen=True, array_like=True):
+    """A checkpoint that is over.  None: the leader that saw it begin is gone, and did not say."""
+
+    number: int
+    kind: str
+    complete: bool
+    term: int
+    ended_s: float
+    started_s: float | None = None
+    took_s: float | None = None
+    size: int | None = None
+    rows: int | None = None
+    bytes: int | None = None
+    reason: str = ""
+
+
+class Moved(msgspec.Struct, frozen=True, array_like=True):
+    """A change of state.  `what` is job, pipeline, task or leader."""
+
+    at_s: float
+    what: str
+    status: str
+    term: int = 0
+    reason: str = ""
+    task: str = ""
+    attempt: int = 0
+    worker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Under:
+    """A checkpoint on its way, as this leader saw it begin."""
+
+    pending: Pending
+    at_s: float
+    clock_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The moment of a change: its date, a clock that only measures, and whose term it is."""
+
+    at_s: float
+    clock_s: float
+    term: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """What is known to have happened to one record, the oldest first.  `under` is memory only."""
+
+    checkpoints: tuple[Checked, ...] = ()
+    events: tuple[Moved, ...] = ()
+    under: Under | None = None
+
+    def grown(self, before: "Trail") -> bool:
+        """Say whether there is more to keep than before."""
+        return self.checkpoints is not before.checkpoints or self.events is not before.events
+
+    def noting(self, *events: Moved) -> "Trail":
+        """Return it with more events."""
+        if not events:
+            return self
+        return replace(self, events=_short((*self.events, *events), EVENTS_SHOWN))
+
+
+class _Stored(msgspec.Struct):
+    version: int
+    checkpoints: tuple[Checked, ...]
+    events: tuple[Moved, ...]
+
+
+class _Past(msgspec.Struct):
+    version: int
+    parts: dict[int, _Stored]
+
+
+def trail_key(record: str) -> str:
+    """Return the key of the trail of a record, `job/ID` or `pipeline/ID/NUMBER`."""
+    kind, _, rest = record.partition("/")
+    return f"{TRAIL}{rest}/0000" if kind == "job" else f"{TRAIL}{rest}"
+
+
+def past_key(job: str, incarnation: str) -> str:
+    """Return the key of what happened to a life that is buried."""
+    return f"{PAST}{job}/{incarnation}"
+
+
+def encode(trail: Trail) -> bytes:
+    """Return a trail as the store keeps it."""
+    return msgspec.json.encode(_stored(trail))
+
+
+def decode(value: bytes | None, key: str) -> Trail | None:
+    """Read a trail back; None if there is none, or none that this code can read."""
+    if value is None:
+        return None
+    try:
+        return _read(msgspec.json.decode(value, type=_Stored))
+    except (msgspec.DecodeError, ValueError) as error:
+        log.warning("what happened before is not shown: %s cannot be read: %s", key, error)
+        return None
+
+
+def encode_past(trails: Mapping[int, Trail]) -> bytes:
+    """Return all trails of a life, 0 being the job's, as one value."""
+    return msgspec.json.encode(_Past(VERSION, {n: _stored(t) for n, t in trails.items()}))
+
+
+def decode_past(value: bytes, key: str) -> dict[int, Trail]:
+    """Read the trails of a buried life back; empty if this code cannot."""
+    try:
+        past = msgspec.json.decode(value, type=_Past)
+        return {number: _read(stored) for number, stored in past.parts.items()}
+    except (msgspec.DecodeError, ValueError) as error:
+        log.warning("what happened before is not shown: %s cannot be read: %s", key, error)
+        return {}
+
+
+def begin(record: Job | Pipeline, seen: Seen) -> Trail:
+    """Return the first lines about a record that has none: how it stands."""
+    if isinstance(record, Job):
+        submitted = Moved(round(record.since_s, 3), "job", "SUBMITTED")
+        if record.status is JobStatus.PENDING:
+            seen = replace(seen, at_s=record.since_s)
+        return Trail(events=(submitted, _job_line(record, seen)))
+    fresh = not record.checkpoints.latest and all(
+        t.attempt == 1 and t.status is TaskStatus.WAITING for t in record.tasks
+    )
+    if fresh:
+        seen = replace(seen, at_s=record.since_s)
+    # Of a record that is older than trails, what it keeps of checkpoints is known; not their terms.
+    kept = record.checkpoints.kept
+    known = tuple(
+        Checked(c.number, c.kind.value, True, 0, c.at_s, None, None, None, *_added(record, c))
+        for c in kept
+    )
+    return Trail(known, tuple(_part_lines(None, record, seen)))
+
+
+def leads(name: str, seen: Seen) -> Moved:
+    """Return the line that says that another master leads."""
+    said = f"{name} leads in term {seen.term}"
+    return Moved(round(seen.at_s, 3), "leader", "LEADS", seen.term, said)
+
+
+def follow_job(trail: Trail, old: Job, new: Job, seen: Seen) -> Trail:
+    """Return the trail after a change of a job."""
+    return trail.noting(_job_line(new, seen)) if new.status is not old.status else trail
+
+
+def follow_pipeline(trail: Trail, old: Pipeline, new: Pipeline, event: object, seen: Seen) -> Trail:
+    """Return the trail after a change of a pipeline."""
+    before, pending = old.checkpoints.pending, new.checkpoints.pending
+    trail = trail.noting(*_part_lines(old, new, seen))
+    if before and before != pending:
+        over = _over(trail.under, before, old, new, event, seen)
+        checkpoints = (*trail.checkpoints, over)[-CHECKPOINTS_SHOWN:]
+        trail = replace(trail, checkpoints=checkpoints, under=None)
+    if pending and pending != before:
+        trail = replace(trail, under=Under(pending, seen.at_s, seen.clock_s))
+    return trail
+
+
+def _stored(trail: Trail) -> _Stored:
+    events = _short(trail.events, EVENTS_KEPT)
+    return _Stored(VERSION, trail.checkpoints[-CHECKPOINTS_KEPT:], events)
+
+
+def _short(events: tuple[Moved, ...], most: int) -> tuple[Moved, ...]:
+    """Return how it began and the latest: when a job first ran is asked for at its end."""
+    if len(events) <= most:
+        return events
+    return (*events[:FIRST_KEPT], *events[FIRST_KEPT - most :])
+
+
+def _read(stored: _Stored) -> Trail:
+    if stored.version != VERSION:
+        raise ValueError(f"it has version {stored.version}")
+    return Trail(stored.checkpoints, stored.events)
+
+
+def _over(
+    under: Under | None, pending: Pending, old: Pipeline, new: Pipeline, event: object, seen: Seen
+) -> Checked:
+    known = under if under and under.pending == pending else None
+    started_s = round(known.at_s, 3) if known else None
+    took_s = round(seen.clock_s - known.clock_s, 4) if known else None
+    done = new.checkpoints.latest
+    if done is None or done.number != pending.number:
+        reason = (new.checkpoints.last_failure or "it was given up")[:REASON_MAX]
+        return Checked(
+            pending.number, pending.kind.value, False, pending.term, round(seen.at_s, 3),
+            started_s, took_s, reason=reason,
+        )  # fmt: skip
+    size = event.size if isinstance(event, CheckpointStored) else None
+    return Checked(
+        done.number, done.kind.value, True, pending.term, round(done.at_s, 3), started_s, took_s,
+        size, *_added(old, done),
+    )  # fmt: skip
+
+
+def _added(old: Pipeline, done: Completed) -> tuple[int | None, int | None]:
+    """Return the rows and bytes that a checkpoint added to those before it."""
+    before = next((c for c in old.checkpoints.kept if c.number == done.previous), None)
+    if before:
+        return done.totals.written - before.totals.written, done.totals.bytes - before.totals.bytes
+    return (done.totals.written, done.totals.bytes) if not done.previous else (None, None)
+
+
+def _job_line(job: Job, seen: Seen) -> Moved:
+    return Moved(round(seen.at_s, 3), "job", job.status.value, seen.term, job.reason[:REASON_MAX])
+
+
+def _part_lines(old: Pipeline | None, new: Pipeline, seen: Seen) -> Iterator[Moved]:
+    at_s = round(seen.at_s, 3)
+    if old is None or new.status is not old.status:
+        yield Moved(at_s, "pipeline", new.status.value.upper(), seen.term)
+    if old and old.tasks is new.tasks:
+        return
+    known = {t.id: t for t in old.tasks} if old else {}
+    for task in new.tasks:
+        yield from _task_lines(new, known.get(task.id), task, at_s, seen.term)
+
+
+def _task_lines(
+    pipeline: Pipeline, old: Task | None, task: Task, at_s: float, term: int
+) -> Iterator[Moved]:
+    if old and (old.status, old.attempt, old.place) == (task.status, task.attempt, task.place):
+        return
+    if old and task.attempt != old.attempt:
+        failed = [f for f in pipeline.failures if f.task == task.id]
+        why = failed[-1].reason if failed else "it is started anew"
+        worker = old.place.worker if old.place else ""
+        yield Moved(
+            at_s, "task", "FAILED", term, why[:REASON_MAX], task.id, old.attempt, worker
+        )  # fmt: skip
+    worker = task.place.worker if task.place else ""
+    yield Moved(at_s, "task", task.status.value.upper(), term, "", task.id, task.attempt, worker)

@@ -1,0 +1,27 @@
+"""Where no sink has a listener, a commit and its listeners' step are one write; nothing else is."""
+
+import pytest
+
+from holdfast.master.ports import Life
+from holdfast.testing.sim.lake import SimTables
+from holdfast.testing.sim.run import run_seed
+
+SEEDS = range(40)
+
+
+def test_commits_that_nobody_listens_to_keep_every_promise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def nobody(self: SimTables, life: Life, sinks: tuple[str, ...]) -> bool:
+        facts = {"job": life.job, "incarnation": life.incarnation, "sinks": sinks}
+        self.world.note("deaf", **facts)
+        return False
+
+    monkeypatch.setattr(SimTables, "listens", nobody)
+    commits = 0
+    for seed in SEEDS:
+        result = run_seed(seed)
+        assert result.violations == [], f"seed {seed}"
+        assert "before:pipeline.Listened" not in result.world.hits
+        commits += result.world.hits.get("after:pipeline.Committed", 0)
+    assert commits > len(SEEDS), "the runs have made commits"

@@ -1,0 +1,80 @@
+"""Where tasks run, kept up to date as records change."""
+
+from dataclasses import replace
+from typing import Any
+
+from holdfast.core.completion import Completion
+from holdfast.core.pipeline import Pipeline
+from holdfast.core.task import Place, Task, TaskStatus
+from holdfast.master.roster import Roster, hangs
+from holdfast.wire.messages import Held, TaskKey
+
+HERE = Place("w1", "w1-1")
+
+
+class Kept:
+    """As much of a keeper as a roster looks at."""
+
+    def __init__(self, number: int, *tasks: Task) -> None:
+        self.key = f"pipeline/j/{number:04}"
+        self.state = Pipeline("j", "i", number, tasks, Completion(tuple("ab")))
+
+    def task_key(self, task: str) -> TaskKey:
+        return TaskKey("j", "i", self.state.number, task)
+
+    def now(self, *tasks: Task) -> Any:
+        """Let its tasks stand otherwise."""
+        self.state = replace(self.state, tasks=tasks)
+        return self
+
+
+def on(task: str, status: TaskStatus = TaskStatus.RUNNING, place: Place = HERE) -> Task:
+    return Task(task, ("a",), slots=2, status=status, place=place)
+
+
+def waiting(task: str) -> Task:
+    return Task(task, ("a",), slots=2)
+
+
+def test_tasks_are_known_where_they_run_and_their_slots_are_counted() -> None:
+    roster, kept = Roster(), Kept(1)
+    roster.note(kept.now(waiting("t1"), waiting("t2")))
+    assert list(roster.waiting) == [kept.key] and roster.used == {} and roster.placed() == set()
+    roster.note(kept.now(on("t1"), on("t2", TaskStatus.PLACED)))
+    assert not roster.waiting and roster.used == {"w1-1": 4} and roster.placed() == {"w1-1"}
+    assert [key.task for key, _ in roster.running_on("w1-1")] == ["t1"], "placed does not run yet"
+    roster.note(kept.now(on("t1"), on("t2", place=Place("w2", "w2-1"))))
+    assert roster.used == {"w1-1": 2, "w2-1": 2}
+    roster.note(kept.now(waiting("t1"), on("t2", place=Place("w2", "w2-1"))))
+    assert list(roster.waiting) == [kept.key] and roster.placed() == {"w2-1"}
+
+
+def test_what_is_forgotten_leaves_nothing() -> None:
+    roster, one, other = Roster(), Kept(1), Kept(2)
+    roster.note(one.now(on("t1"), waiting("t2")))
+    roster.note(other.now(on("t1")))
+    roster.forget(one)  # type: ignore[arg-type]
+    assert roster.used == {"w1-1": 2} and not roster.waiting
+    assert roster.running_on("w1-1") == [(TaskKey("j", "i", 2, "t1"), on("t1"))]
+    roster.forget(one)  # type: ignore[arg-type]
+    roster.forget(other)  # type: ignore[arg-type]
+    assert roster.used == {} and roster.placed() == set()
+
+
+def test_only_the_attempt_that_runs_and_has_not_failed_is_expected() -> None:
+    roster, kept = Roster(), Kept(1)
+    roster.note(kept.now(on("t1"), on("t2", TaskStatus.PLACED)))
+    key = kept.task_key("t1")
+    assert roster.expects("w1-1", Held(key, 1))
+    assert not roster.expects("w1-1", Held(key, 2)), "another attempt"
+    assert not roster.expects("w2-1", Held(key, 1)), "another worker"
+    assert not roster.expects("w1-1", Held(key, 1, "a row could not be read"))
+    assert not roster.expects("w1-1", Held(kept.task_key("t2"), 1)), "that it runs is news"
+    assert not roster.expects("w1-1", Held(kept.task_key("t3"), 1))
+
+
+def test_a_task_hangs_once_it_stands_for_too_long_with_rows_left() -> None:
+    pipeline = Kept(1, on("t1")).state
+    assert hangs(pipeline, on("t1"), 9.0, 10.0) is None
+    assert hangs(pipeline, on("t1"), 11.0, 10.0) == "it made no progress for 10 s"
+    assert hangs(pipeline, Task("t0", ()), 11.0, 10.0) is None, "it has nothing to read"
