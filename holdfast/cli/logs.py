@@ -2,11 +2,16 @@
 
 import json
 import logging
+import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from holdfast.errors import UsageError
 from holdfast.plan.mask import masked_text
+
+LEVEL = "HOLDFAST_LOG_LEVEL"
+"""The environment variable that asks for more: `debug` has a line for each slice."""
 
 log = logging.getLogger("holdfast")
 
@@ -42,7 +47,14 @@ def log_to(file: Path, *, terminal_json: bool) -> None:
         handler.setFormatter(JsonLines())
     log.handlers[:] = handlers
     log.propagate = False
-    log.setLevel(logging.INFO)
+    log.setLevel(_level(os.environ.get(LEVEL, "info")))
+
+
+def _level(named: str) -> int:
+    known = {"debug": logging.DEBUG, "info": logging.INFO}
+    if named.lower() not in known:
+        raise UsageError(f"{LEVEL} = '{named}' is no level. Give {' or '.join(known)}.")
+    return known[named.lower()]
 
 
 def event(message: str, **about: object) -> None:

@@ -239,11 +239,18 @@ class Attempt:
                 made = task.run(slices)
                 self._fresh.append(made)
                 self._runner.pass_now("after:worker.slice")
-                rest_s = pace.after(made.rows, made.bytes, time.monotonic() - began_s)
+                took_s = time.monotonic() - began_s
+                log.debug("slice staged", extra={"about": self._facts(made, took_s)})
+                rest_s = pace.after(made.rows, made.bytes, took_s)
             else:
                 rest_s = 0.0 if task.ended else IDLE_WAIT_S
             self._report_ends(task)
             self._rest(task, rest_s)
+
+    def _facts(self, made: Made, took_s: float) -> dict[str, object]:
+        """Return what the log says of a slice: how long it took, and Spark's jobs in it."""
+        times = {"took_s": round(took_s, 3), "spark_s": round(made.spark_s, 3)}
+        return {"attempt": self.name, "rows": made.rows, "bytes": made.bytes, **times}
 
     def _report_ends(self, task: TaskRun) -> None:
         for source in sorted(task.at_end - self.at_end):

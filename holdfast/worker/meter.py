@@ -79,6 +79,18 @@ def _stages(spark: "SparkSession", group: str) -> Iterator[Any]:
     return (store.lastStageAttempt(stage_id) for stage_id in stages)
 
 
+def jobs_s(spark: "SparkSession", group: str) -> float:
+    """Return how long the jobs of a group, which have ended, took in Spark's own scheduler."""
+    context = spark.sparkContext
+    store = context._jsc.sc().statusStore()
+    took_ms = 0
+    for number in context.statusTracker().getJobIdsForGroup(group):
+        job = store.job(number)
+        if job.submissionTime().isDefined() and job.completionTime().isDefined():
+            took_ms += job.completionTime().get().getTime() - job.submissionTime().get().getTime()
+    return took_ms / 1000
+
+
 def first_job_s(spark: "SparkSession") -> float | None:
     """Return when this session ran its first Spark job, in seconds since 1970."""
     jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)

@@ -23,7 +23,7 @@ from holdfast.plan.build import build_plugin, context_for
 from holdfast.worker.compose import Composed, Composer
 from holdfast.worker.event_time import EventTimes
 from holdfast.worker.failures import MALFORMED, explained
-from holdfast.worker.meter import Measured, Tally, measure, settle
+from holdfast.worker.meter import Measured, Tally, jobs_s, measure, settle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,13 +59,15 @@ class Running:
 class Made:
     """What a slice has staged for each sink, and where each source reads next if it is kept.
 
-    `rows` and `bytes` are what it has read, as far as can be told.
+    `rows` and `bytes` are what it has read, as far as can be told.  `spark_s` is how long Spark's
+    jobs ran, where the log is to say it.
     """
 
     positions: dict[str, Plain]
     committables: dict[str, list[Committable]] = field(default_factory=dict)
     rows: int = 0
     bytes: int = 0
+    spark_s: float = 0.0
 
 
 class TaskRun:
@@ -234,6 +236,8 @@ class TaskRun:
                 made = list(self.sinks[sink].write(Tables([rows]), staging))
                 settle(spark)
                 measured = measure(spark, group)
+                if log.isEnabledFor(logging.DEBUG):
+                    staged.spark_s += jobs_s(spark, group)
             running.pass_now("after:worker.stage")
         finally:
             running.tally.unwatch()

@@ -1,10 +1,14 @@
 """Which files a table is made of: listing, filters, and the partition values in their paths."""
 
+import fcntl
 import os
 import re
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -16,16 +20,24 @@ if TYPE_CHECKING:
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The folder name that stands for a null partition value."""
 
+MOUNTS = Path("/proc/self/mountinfo")
+EXACT = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs", "overlay"})
+"""File systems that keep the times of their files themselves, to the moment."""
+
 _QUOTED = re.compile(r"\\Q(.*?)(?:\\E|$)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Found:
-    """A file to read.  `changed_ns` grows whenever a file is written or moved into place."""
+    """A file to read.  `changed_ns` grows whenever a file is written or moved into place.
+
+    `moved`: its last change was no write.  It got its name then, or other rights.
+    """
 
     path: str
     changed_ns: int
     size: int
+    moved: bool = False
 
 
 def local_path(path: str) -> str:
@@ -104,7 +116,46 @@ def _walk(path: str) -> Iterator[Found]:
 def _found(path: str) -> Found:
     stat = os.stat(path)  # noqa: PTH116
     # A file moved into place keeps the time it was written, so that time alone would miss it.
-    return Found(path, max(stat.st_mtime_ns, stat.st_ctime_ns), stat.st_size)
+    moved = stat.st_ctime_ns > stat.st_mtime_ns and _times_tell(stat.st_dev)
+    return Found(path, max(stat.st_mtime_ns, stat.st_ctime_ns), stat.st_size, moved)
+
+
+@cache
+def _times_tell(device: int) -> bool:
+    """Say whether a write always changes both times of a file on this device, and at once.
+
+    Network file systems, and some in user space, bring one of them up to date later.
+    """
+    if not MOUNTS.exists():
+        return False
+    name = f"{os.major(device)}:{os.minor(device)}"
+    lines = [line.partition(" - ") for line in MOUNTS.read_text().splitlines()]
+    kinds = {after.split()[0] for before, _, after in lines if before.split()[2] == name}
+    return bool(kinds) and kinds <= EXACT
+
+
+def came_whole(file: Found) -> bool:
+    """Say whether a file was moved into place, and nobody has it open to write more.
+
+    The kernel gives a read lease only on a file that nobody can write to.  Who cannot tell says no:
+    the file's owner is somebody else, the file system has no leases, the file is gone.
+    """
+    if not file.moved:
+        return False
+    try:
+        number = os.open(file.path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        # Somebody who opens the file just now is reported by a signal: by one that ends nobody.
+        fcntl.fcntl(number, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(number, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(number, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError:
+        return False
+    finally:
+        os.close(number)
+    return True
 
 
 def _wanted(file: Found, root: str, table: "FileTable") -> bool:

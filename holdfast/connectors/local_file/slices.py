@@ -9,6 +9,7 @@ None of them grows with the number of files read.
 """
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from holdfast.connect.source import END, IDLE, Nothing, Slice
 from holdfast.connectors.local_file.find import Found
@@ -48,19 +49,24 @@ def in_order(
 
 def as_they_come(
     listing: Listing, names: Sequence[Sequence[str]], position: Plain, rows: int | None,
-    before_ns: int,
+    before_ns: int, earlier: Listing = (),
 ) -> Slice | Nothing:  # fmt: skip
-    """Return files that are new since the position and changed before `before_ns`, oldest first.
+    """Return files that are new since the position, oldest first, up to the first to wait for.
 
-    A look at many folders is not one moment: without `before_ns`, a file that arrives behind the
-    look, and has an older time than one seen later in it, would never be read.
+    One that changed before `before_ns` need not be waited for, nor one that was moved there and
+    was seen, just so, at an `earlier` look.  A look is not one moment: a file may arrive behind
+    it and have an older time than one seen later in it.  It would never be read, had we gone on to
+    the later one.  Whatever arrives after a look that saw a file is not older than that file.
     """
     marks = _marks(position, len(listing))
     chosen: list[Sequence[Found]] = []
-    for files, mark in zip(listing, marks, strict=True):
-        new = [f for f in files if f.changed_ns < before_ns and _is_new(f, mark)]
-        new.sort(key=lambda f: (f.changed_ns, f.path))
-        chosen.append(_within(new, rows) if rows is not None and new else new)
+    for number, (files, mark) in enumerate(zip(listing, marks, strict=True)):
+        new = sorted((f for f in files if _is_new(f, mark)), key=lambda f: (f.changed_ns, f.path))
+        seen = frozenset(earlier[number]) if earlier else frozenset()
+        whole = list(
+            takewhile(lambda f: f.changed_ns < before_ns or (f.moved and f in seen), new)  # noqa: B023
+        )
+        chosen.append(_within(whole, rows) if rows is not None and whole else whole)
     if position is not None and not any(chosen):
         return IDLE
     after: Plain = {

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.connect.source import Budget, Nothing, Slice, Source
 from holdfast.connect.tables import Rows, Tables
-from holdfast.connectors.local_file.find import find_files, partition_names
+from holdfast.connectors.local_file.find import Found, came_whole, find_files, partition_names
 from holdfast.connectors.local_file.formats import COLUMNAR, Format
 from holdfast.connectors.local_file.options import FileTable, LocalFileSourceOptions
 from holdfast.connectors.local_file.parse import kept
@@ -33,13 +33,17 @@ BINARY_COLUMNS: tuple[Column, ...] = (
 class LocalFileSource(Source[LocalFileSourceOptions]):
     """Rows of files on this machine.
 
-    A bounded job reads the files it finds; a streaming one goes on to look for new ones.
+    A bounded job reads the files it finds; a streaming one goes on to look for new ones.  One that
+    was moved into place is read at once, one that was written there after a second without a write.
     """
 
     name = "LocalFile"
 
     settle_ns = 1_000_000_000
-    """How long a file must lie untouched before a streaming job reads it."""
+    """How long a file that is written in its place must lie untouched before a stream reads it.
+
+    One that is moved there is whole, and is read at once.
+    """
 
     _careful = False
 
@@ -50,13 +54,18 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
 
     def plan(self, position: Plain, budget: Budget) -> Slice | Nothing:
         """Return the files to read next.  Raises UserError if a path does not exist."""
-        listing = [find_files(table) for table in self.options.tables]
+        before_ns = time.time_ns() - self.settle_ns
+        listing, earlier = self._look(), []
+        if self._continuous:
+            young = [[f for f in files if f.changed_ns >= before_ns] for files in listing]
+            earlier = [[f for f in files if came_whole(f)] for files in young]
+        if any(earlier):
+            listing = self._look()
         names = [
             partition_names(t, found) for t, found in zip(self.options.tables, listing, strict=True)
         ]
         if self._continuous:
-            before = time.time_ns() - self.settle_ns
-            return as_they_come(listing, names, position, budget.rows, before)
+            return as_they_come(listing, names, position, budget.rows, before_ns, earlier)
         if position is None and (budget.rows is None or not self.context.checkpointing):
             return everything(listing, names)
         return in_order(listing, names, position, budget.rows or ROWS_MAX)
@@ -73,6 +82,9 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
         """Read what Spark alone cannot read whole from now on, or say what is wrong in it."""
         again, self._careful = not self._careful, True
         return again
+
+    def _look(self) -> list[list[Found]]:
+        return [find_files(table) for table in self.options.tables]
 
     @property
     def _continuous(self) -> bool:

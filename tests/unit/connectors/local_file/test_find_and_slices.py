@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from holdfast.connect.source import END, IDLE, Budget, Slice
-from holdfast.connectors.local_file.find import find_files, partitions_of
+from holdfast.connectors.local_file import find
+from holdfast.connectors.local_file.find import Found, find_files, partitions_of
 from holdfast.connectors.local_file.options import LocalFileSourceOptions
+from holdfast.connectors.local_file.slices import as_they_come
 from holdfast.errors import UserError
 from holdfast.model.job import Mode
 from holdfast.model.types import Type
@@ -151,6 +153,83 @@ def test_a_stream_leaves_files_alone_that_have_just_changed(source: Make, tmp_pa
     empty = reading.plan(None, ALL)
     assert empty.content == [{"files": [], "partitions": []}]
     assert reading.plan(empty.after, ALL) is IDLE
+
+
+def moved(root: Path, name: str) -> Path:
+    """Make a file elsewhere and move it into place, a moment later."""
+    elsewhere = root.parent / f"elsewhere-{name}"
+    elsewhere.write_text("x")
+    os.utime(elsewhere, (0, 0))
+    return elsewhere.rename(root / name)
+
+
+def test_a_stream_reads_a_file_at_once_that_was_moved_into_place(
+    source: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find, "_times_tell", lambda _device: True)
+    root = tmp_path / "in"
+    root.mkdir()
+    reading = source(path=str(root), file_format_type="text", mode=Mode.STREAMING)
+    reading.settle_ns = 3600 * 10**9
+    at = reading.plan(None, ALL).after
+    moved(root, "a.txt")
+    first = reading.plan(at, ALL)
+    assert first.content[0]["files"] == [f"{root}/a.txt"]
+    # One that is being written, and may be half there, keeps those back that came after it.
+    put(root, "b.txt")
+    moved(root, "c.txt")
+    assert reading.plan(first.after, ALL) is IDLE
+    moved(root, "b.txt")
+    moved(root, "c.txt")
+    second = reading.plan(first.after, ALL)
+    assert second.content[0]["files"] == [f"{root}/b.txt", f"{root}/c.txt"]
+    assert reading.plan(second.after, ALL) is IDLE
+
+
+def test_a_file_that_somebody_still_writes_is_not_whole_whatever_its_times_say(
+    source: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find, "_times_tell", lambda _device: True)
+    root = tmp_path / "in"
+    root.mkdir()
+    reading = source(path=str(root), file_format_type="text", mode=Mode.STREAMING)
+    reading.settle_ns = 3600 * 10**9
+    at = reading.plan(None, ALL).after
+    with moved(root, "a.txt").open("a") as writing:
+        (root / "a.txt").chmod(0o600)  # changes the file's time, as a move does
+        assert reading.plan(at, ALL) is IDLE
+        writing.write("more")
+    moved(root, "a.txt")
+    assert reading.plan(at, ALL).content[0]["files"] == [f"{root}/a.txt"]
+
+
+def test_a_moved_file_waits_on_file_systems_whose_times_say_little(
+    source: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find, "_times_tell", lambda _device: False)
+    root = tmp_path / "in"
+    root.mkdir()
+    reading = source(path=str(root), file_format_type="text", mode=Mode.STREAMING)
+    reading.settle_ns = 3600 * 10**9
+    at = reading.plan(None, ALL).after
+    moved(root, "a.txt")
+    assert reading.plan(at, ALL) is IDLE
+
+
+def test_a_file_that_came_behind_a_look_keeps_those_back_that_it_saw_later() -> None:
+    early, late = Found("/in/b", 10, 1, moved=True), Found("/in/a", 11, 1, moved=True)
+    position: Any = {"marks": [{"ns": 5, "paths": []}]}
+    # The first look has passed /in/b when it comes, and sees /in/a, which comes after it.
+    assert as_they_come([[late, early]], [[]], position, None, 0, [[late]]) is IDLE
+    both = as_they_come([[late, early]], [[]], position, None, 0, [[late, early]])
+    assert isinstance(both, Slice)
+    assert both.content == [{"files": ["/in/b", "/in/a"], "partitions": []}]
+    # Nobody has looked twice at a file that has changed since.
+    changed = Found("/in/b", 12, 1, moved=True)
+    only = as_they_come([[late, changed]], [[]], position, None, 0, [[late, early]])
+    assert isinstance(only, Slice)
+    assert only.content == [{"files": ["/in/a"], "partitions": []}]
+    assert only.after == {"marks": [{"ns": 11, "paths": ["/in/a"]}]}
 
 
 def test_a_stream_may_be_told_to_read_once(source: Make, tmp_path: Path) -> None:
