@@ -19,7 +19,7 @@ SEED ?=
 CLUSTER ?=
 CROWD ?= 200
 
-.PHONY: help setup demo test lint fmt sim crashpoints mutants sinks api chaos kills frozen crowd compat bench docs ui ui-test screenshots clean
+.PHONY: help setup demo test lint fmt sim crashpoints mutants sinks api chaos kills frozen crowd compat bench performance docs ui ui-test screenshots clean
 
 help: ## List the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -53,8 +53,11 @@ fmt: $(READY) ## Format the code
 compat: $(READY) ## Run SeaTunnel's own job files (JOBS=dir; CLUSTER=1: through submit)
 	@$(PY) -m tests.compat.$(if $(CLUSTER),cluster,run) $(JOBS)
 
-bench: $(READY) ## Compare with the script a user would write (ONLY=name for one)
+bench: $(READY) ## Measure beside what people would use instead (ONLY=batch,failover)
 	@$(PY) -m benchmarks.run $(ONLY)
+
+performance: $(READY) ## Write docs/performance.md and its plots from the last results of make bench
+	@$(PY) -m benchmarks.performance
 
 docs: $(READY) ## Write docs/connectors from the option declarations
 	@$(PY) -m holdfast connectors --write docs/connectors

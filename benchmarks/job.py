@@ -49,19 +49,22 @@ sink {{
     subprocess.run([*_COMMAND, "run", "--quiet", str(job)], check=True)
 
 
-def run_script(script: str, *arguments: str | Path, marks: Path) -> Cost:
+def run_script(
+    script: str, *arguments: str | Path, marks: Path, python: str | Path = sys.executable
+) -> Cost:
     """Run the script that a user would write instead; it leaves its marks in a file."""
-    path = Path(__file__).with_name(script)
-    command = [sys.executable, str(path), *map(str, arguments)]
+    path = Path(__file__).parent / script
+    command = [str(python), str(path), *map(str, arguments)]
     return run(command, lambda: json.loads(marks.read_text()))
 
 
 def run_job(folder: Path, text: str) -> Cost:
-    """Run a job file to its end; its log has the marks that a script sets itself."""
+    """Run a job file to its end; its log has the marks that a script sets itself, and slices."""
     log, job = folder / "holdfast.log", folder / "job.conf"
     log.unlink(missing_ok=True)
     job.write_text(text)
-    command = [*_COMMAND, "run", "--quiet", "--log-file", str(log), str(job)]
+    level = ["env", "HOLDFAST_LOG_LEVEL=debug"]  # a line for each slice
+    command = [*level, *_COMMAND, "run", "--quiet", "--log-file", str(log), str(job)]
     return run(command, lambda: _marks(log))
 
 

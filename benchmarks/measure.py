@@ -63,21 +63,30 @@ def _sample(root: int, spent: list[tuple[float, float]], done: threading.Event) 
     """Note the CPU time of all processes below `root`; the last reading of each counts."""
     latest: dict[int, float] = {}
     while not done.wait(SAMPLE_S):
-        parents: dict[int, int] = {}
-        times: dict[int, float] = {}
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                except (FileNotFoundError, ProcessLookupError):
-                    continue
-                pid = int(entry.name)
-                parents[pid] = int(fields[1])
-                times[pid] = (int(fields[11]) + int(fields[12])) / TICKS
-        for pid, cpu in times.items():
-            if _below(pid, root, parents):
-                latest[pid] = cpu
+        latest |= {pid: own for pid, (own, _) in readings(root).items()}
         spent.append((time.time(), sum(latest.values())))
+
+
+def spent_s(root: int) -> float:
+    """Return the CPU seconds of a process that lives and of all below it, dead ones included."""
+    return sum(own + of_dead for own, of_dead in readings(root).values())
+
+
+def readings(root: int) -> dict[int, tuple[float, float]]:
+    """Return the CPU seconds of every process below `root`: its own, its dead children's."""
+    parents: dict[int, int] = {}
+    times: dict[int, tuple[float, float]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            pid = int(entry.name)
+            parents[pid] = int(fields[1])
+            user, system, dead_user, dead_system = (int(f) / TICKS for f in fields[11:15])
+            times[pid] = (user + system, dead_user + dead_system)
+    return {pid: spent for pid, spent in times.items() if _below(pid, root, parents)}
 
 
 def _below(pid: int, root: int, parents: dict[int, int]) -> bool:

@@ -1,0 +1,118 @@
+"""What checkpoints cost: the same job with one each second, one in five seconds, and none.
+
+Without them a batch job is one Spark job over all files; with them it is many slices, each staged
+by itself, and every checkpoint is written down and committed.  Runs are interleaved, so that what
+else the machine does hits all alike.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from benchmarks.arrivals import COLUMNS, write_file
+from benchmarks.job import moving_s, run_job, warm_up
+from benchmarks.measure import Cost, middle
+from benchmarks.report import Bar, Plot, Report, Row, holdfast, publish
+
+FILES = int(os.environ.get("FILES", 160))
+ROWS_A_FILE = 25_000
+ROUNDS = int(os.environ.get("ROUNDS", 3))
+INTERVALS = {"none": 0, "5 s": 5000, "1 s": 1000}
+COST_MOST = 0.05
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: what it cost, how many commits it made, and what its slices took."""
+
+    cost: Cost
+    slices: int
+    slices_s: float
+    spark_s: float
+
+
+def main(results: Path) -> bool:
+    """Run the job with each interval, print the table, write JSON; say if the bar was met."""
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-bench-"))
+    try:
+        warm_up()
+        (folder / "csv").mkdir()
+        for number in range(FILES):
+            write_file(folder / "csv" / f"{number:04d}.csv", number, ROWS_A_FILE)
+        taken: dict[str, list[Run]] = {name: [] for name in INTERVALS}
+        for round_number in range(ROUNDS):
+            for name, interval_ms in INTERVALS.items():
+                taken[name].append(_run(folder, interval_ms))
+            said = ", ".join(f"{n} {moving_s(runs[-1].cost):.1f} s" for n, runs in taken.items())
+            print(f"round {round_number + 1}, interval: {said}", flush=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return publish(_report(taken), results)
+
+
+def _run(folder: Path, interval_ms: int) -> Run:
+    out = folder / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    os.sync()
+    fields = " ".join(f'{name} = "{kind}",' for name, kind in COLUMNS.items())
+    interval = f", checkpoint.interval = {interval_ms}" if interval_ms else ""
+    cost = run_job(
+        folder,
+        f"""env {{ job.mode = BATCH{interval} }}
+source {{ LocalFile {{ path = "{folder / "csv"}", file_format_type = csv
+  schema {{ fields {{ {fields} }} }} }} }}
+sink {{ LocalFile {{ path = "{out}", file_format_type = parquet }} }}
+""",
+    )
+    rows = sum(pq.read_metadata(f).num_rows for f in out.glob("*.parquet"))
+    assert rows == FILES * ROWS_A_FILE, f"{rows} rows of {FILES * ROWS_A_FILE}"
+    lines = map(json.loads, (folder / "holdfast.log").read_text().splitlines())
+    slices = [e for e in lines if e["message"] == "slice staged"]
+    return Run(
+        cost, len(slices), sum(s["took_s"] for s in slices), sum(s["spark_s"] for s in slices)
+    )
+
+
+def _report(taken: dict[str, list[Run]]) -> Report:
+    none_s = middle([moving_s(r.cost) for r in taken["none"]])
+    lost = {n: 1 - none_s / middle([moving_s(r.cost) for r in runs]) for n, runs in taken.items()}
+    speed = [
+        (name, FILES * ROWS_A_FILE / middle([moving_s(r.cost) for r in runs]))
+        for name, runs in taken.items()
+    ]
+    return Report(
+        name="safety",
+        question="What do checkpoints cost a job, against the same job without any?",
+        data=f"{FILES} CSV files of {ROWS_A_FILE:,} rows x {len(COLUMNS)} columns, into Parquet"
+        " files",
+        rounds=ROUNDS,
+        peers=holdfast(),
+        table=[_row(name, runs, lost[name]) for name, runs in taken.items()],
+        bars=[Bar("share of throughput lost at 1 s", lost["1 s"], COST_MOST, "most")],
+        plots=[Plot("Rows a second by checkpoint interval", "bars", "rows/s", {"Holdfast": speed})],
+        notes=(
+            "wall s and CPU s: from a session that is up to the end of the job.  Outside Spark:"
+            " what of a slice's time passes while none of its Spark jobs runs.",
+        ),
+    )
+
+
+def _row(name: str, runs: list[Run], lost: float) -> Row:
+    wall_s = middle([moving_s(r.cost) for r in runs])
+    return {
+        "checkpoint each": name,
+        "rows/s": FILES * ROWS_A_FILE / wall_s,
+        "wall s": wall_s,
+        "CPU s": middle([r.cost.cpu_between("ready", "ended") for r in runs]),
+        "throughput lost": lost,
+        "slices": middle([float(r.slices) for r in runs]),
+        "a slice, ms": middle([r.slices_s * 1000 / r.slices for r in runs]),
+        "of it outside Spark, ms": middle(
+            [(r.slices_s - r.spark_s) * 1000 / r.slices for r in runs]
+        ),
+    }

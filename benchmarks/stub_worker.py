@@ -1,0 +1,159 @@
+"""Workers without Spark, many in a process: they take tasks, answer barriers at once, move nothing.
+
+They use the links, messages and heartbeats of real workers, so that a master meets the traffic that
+it would meet; only the threads that run slices are missing.  Each answer holds a position for each
+source and one committable for the task's sink, which is carried until the leader says that it is
+visible, as real ones are.
+
+    python -m benchmarks.stub_worker CREW.json
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from holdfast.core.gather import Acked, Counts, Staged, Written
+from holdfast.core.task import Place
+from holdfast.model.secret import Secret
+from holdfast.node.links import Dialer
+from holdfast.wire.messages import (
+    Barrier,
+    BarrierAck,
+    DeployTask,
+    Held,
+    Hello,
+    StopTask,
+    TaskKey,
+    ToLeader,
+    ToWorker,
+)
+
+ROWS = 100
+"""What each task says it has read and written between two barriers."""
+
+
+class Member(msgspec.Struct):
+    """One worker, and what it holds from the start: as (key, attempt)."""
+
+    name: str
+    incarnation: str
+    slots: int
+    held: list[tuple[TaskKey, int]]
+
+
+class CrewFile(msgspec.Struct):
+    """All that the process needs to know.  `sources` names those of a task, by the task's id."""
+
+    masters: list[str]
+    join_token: str
+    beat_s: float
+    sources: dict[str, list[str]]
+    sink: str
+    members: list[Member]
+
+
+@dataclass
+class Running:
+    """One attempt as its worker knows it."""
+
+    attempt: int
+    progress: int = 0
+    epochs: int = 0
+    carried: list[Staged] = field(default_factory=list)
+    answered: Acked | None = None
+
+
+class StubWorker:
+    """One worker.  `tell` sends to every master."""
+
+    def __init__(self, member: Member, crew: CrewFile, tell: Callable[[ToLeader], None]) -> None:
+        self.place = Place(member.name, member.incarnation)
+        self.slots = member.slots
+        self.tasks = {key: Running(attempt) for key, attempt in member.held}
+        self.term = 0
+        self.sequence = 0
+        self._crew = crew
+        self._tell = tell
+
+    async def run(self) -> None:
+        """Beat, until cancelled."""
+        while True:
+            self._tell(self.hello())
+            await asyncio.sleep(self._crew.beat_s)
+
+    def hello(self) -> Hello:
+        """Return everything this worker is and holds."""
+        self.sequence += 1
+        held = []
+        for key, running in self.tasks.items():
+            running.progress += 1
+            rows = ROWS * running.epochs
+            held.append(Held(key, running.attempt, None, running.progress, read=rows, written=rows))
+        return Hello(
+            self.place.worker, self.place.incarnation, self.sequence, self.term, self.slots, (),
+            tuple(held),
+        )  # fmt: skip
+
+    def hear(self, message: ToWorker) -> None:
+        """Take in a leader's message; a lower term than the highest seen is refused."""
+        if message.term < self.term:
+            return
+        self.term = message.term
+        match message:
+            case DeployTask(_, key, attempt):
+                known = self.tasks.get(key)
+                if known is None or known.attempt < attempt:
+                    self.tasks[key] = Running(attempt)
+                    self._tell(self.hello())
+            case StopTask(_, key, attempt):
+                known = self.tasks.get(key)
+                if known and known.attempt <= attempt:
+                    del self.tasks[key]
+            case Barrier(_, key, attempt):
+                known = self.tasks.get(key)
+                if known and known.attempt == attempt:
+                    self._tell(BarrierAck(self.term, key, self._answer(known, message)))
+
+    def _answer(self, running: Running, barrier: Barrier) -> Acked:
+        if running.answered and running.answered.number == barrier.number:
+            return running.answered  # asked again
+        task, sink = barrier.key.task, self._crew.sink
+        running.epochs += 1
+        rows = ROWS * running.epochs
+        running.carried = [s for s in running.carried if s.created > barrier.through]
+        content = {
+            "version": 1, "table": "t", "rows": ROWS, "bytes": 1_000,
+            "content": {"files": [f"{task}-a{running.attempt}-s{running.epochs}.parquet"]},
+        }  # fmt: skip
+        running.carried.append(Staged(barrier.number, sink, content))  # type: ignore[arg-type]
+        running.answered = Acked(
+            barrier.number, task, running.attempt, self.place,
+            tuple((source, {"next": rows}) for source in self._crew.sources[task]),
+            tuple(running.carried), ended=False,
+            counts=Counts(rows, (Written(sink, "t", rows, 10 * rows),)),
+        )  # fmt: skip
+        return running.answered
+
+
+def _quiet(_message: str, **_about: object) -> None:
+    """Hear of links that come and go: a master that is killed is part of the measurement."""
+
+
+async def _work(crew: CrewFile) -> None:
+    token, doing = Secret(crew.join_token), []
+    for member in crew.members:
+        dialers: list[Dialer] = []
+        worker = StubWorker(member, crew, lambda m, to=dialers: to[0].tell(m))  # type: ignore[misc]
+        dialers.append(Dialer(crew.masters, token, worker.hello, worker.hear, _quiet))
+        doing += [dialers[0].run(), worker.run()]
+        # Heartbeats of real workers do not come all at once either.
+        await asyncio.sleep(crew.beat_s / len(crew.members))
+    await asyncio.gather(*doing)
+
+
+if __name__ == "__main__":
+    asyncio.run(_work(msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=CrewFile)))
