@@ -24,8 +24,8 @@ from benchmarks.peer import python_of
 from benchmarks.rivals import NO_JAR, OURS, SCRIPT, Race, absent, both, run_race
 from tests.conformance.servers import Postgres
 
-ROWS = int(os.environ.get("ROWS", 2_000_000))
-ROUNDS = int(os.environ.get("ROUNDS", 3))
+ROWS = int(os.environ.get("ROWS", 10_000_000))
+ROUNDS = int(os.environ.get("ROUNDS", 1))
 WORK = "parquet -> PostgreSQL"
 REWRITING = f"{SCRIPT}, batches rewritten"
 BOUNDS = {SCRIPT: 2.0, REWRITING: 0.95, "dlt": 1.0, "SeaTunnel": 1.0}
