@@ -6,6 +6,7 @@ library refuses it if a commit of the same user came in between, and we look aga
 """
 
 import json
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,6 +18,8 @@ from holdfast.connectors.lake.place import Place
 from holdfast.connectors.library import load_library
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.model.table import Column
+
+log = logging.getLogger("holdfast")
 
 CHECKPOINT_EVERY = 10
 """After so many versions the state is written down whole, so that nobody reads a long log."""
@@ -128,6 +131,10 @@ class DeltaLog:
                 commit_properties=library.CommitProperties(
                     custom_metadata=facts, app_transactions=[mark], max_commit_retries=TRIES
                 ),
+                # The library would list the whole log after every commit; we do it now and then.
+                post_commithook_properties=library.PostCommitHookProperties(
+                    create_checkpoint=False, cleanup_expired_logs=False
+                ),
             )
         except library.exceptions.CommitFailedError:
             return False
@@ -141,12 +148,18 @@ class DeltaLog:
         return True
 
     def _write_down(self, before: int) -> None:
-        """Write the state down whole now and then, where the table's own settings do not."""
-        if INTERVAL in self._table.metadata().configuration:
-            return
-        self._table.update_incremental()
-        if self._table.version() // CHECKPOINT_EVERY != before // CHECKPOINT_EVERY:
-            self._table.create_checkpoint()
+        """Write the state down whole now and then, and let go of the log that has expired.
+
+        The commit is made by now, so whatever goes wrong here is only said.
+        """
+        every = int(self._table.metadata().configuration.get(INTERVAL, CHECKPOINT_EVERY))
+        try:
+            self._table.update_incremental()
+            if self._table.version() // every != before // every:
+                self._table.create_checkpoint()
+                self._table.cleanup_metadata()
+        except (_library().exceptions.DeltaError, OSError) as error:
+            log.warning("The log of %s was not shortened: %s", self.place.url, error)
 
 
 def check_library() -> None:

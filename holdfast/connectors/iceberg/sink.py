@@ -36,7 +36,7 @@ class IcebergSink(Sink[IcebergSinkOptions]):
     notes = """\
 Commits are made by the leader: files are added, and the job's number is written down, in one
 transaction of the catalog. Snapshots carry `holdfast.user`, `holdfast.number` and, where one is
-known, `holdfast.watermark`; the table has a property `holdfast.committed.<user>`. The newest 20
+known, `holdfast.watermark`; the table has a property `holdfast.committed.<user>`. The newest 10
 snapshots of this sink are kept (`holdfast.snapshots-to-keep` of the table says otherwise), besides
 all that have a tag or a branch and all that others have made. No files are removed with them: let
 the table's own maintenance remove orphan files now and then.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 USER, NUMBER, WATERMARK = "holdfast.user", "holdfast.number", "holdfast.watermark"
 COMMITTED = "holdfast.committed."
 KEPT = "holdfast.snapshots-to-keep"
-KEPT_DEFAULT = 20
+KEPT_DEFAULT = 10
 """So many snapshots of ours stay; those of others are theirs to expire."""
 
 NAME_MAPPING = "schema.name-mapping.default"

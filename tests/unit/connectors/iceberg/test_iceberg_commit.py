@@ -168,7 +168,7 @@ def test_only_our_old_snapshots_expire(world: World) -> None:
     table = world.sink()._catalog.load_table(NAME)
     users = ["holdfast.user" in s.summary.additional_properties for s in table.snapshots()]
     assert users.count(False) == 1
-    assert users.count(True) == 22, "the tagged, the newest twenty, and the one just added"
+    assert users.count(True) == 12, "the tagged, the newest ten, and the one just added"
     assert len(table.current_snapshot().manifests(table.io)) < 25, "manifests are merged"
     assert len(world.ids()) == 40
 
