@@ -2,6 +2,7 @@
 
 import time
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -208,7 +209,13 @@ class JobsV2:
 
 def date_text(date_s: float) -> str:
     """Return a date as SeaTunnel writes it; "" if there is none."""
-    return datetime.fromtimestamp(date_s).strftime("%Y-%m-%d %H:%M:%S") if date_s else ""
+    return _second(int(date_s)) if date_s else ""
+
+
+@lru_cache(8192)
+def _second(date_s: int) -> str:
+    """Lists ask for the same few dates of each job again and again."""
+    return datetime.fromtimestamp(date_s).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _cut(found: list[T], asked: Paged) -> tuple[list[T], int]:

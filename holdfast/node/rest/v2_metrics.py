@@ -5,7 +5,7 @@ Rates are those of the last seconds while a job runs, and of its whole life once
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Written
@@ -14,6 +14,11 @@ from holdfast.core.pipeline import Pipeline
 from holdfast.node.rest.board import Sight
 
 Figures = dict[str, str | dict[str, str]]
+NO_TABLES: Figures = {
+    f"{kind}{name}": {}
+    for kind in ("TableSinkWrite", "TableSinkCommitted", "TableSourceReceived")
+    for name in ("Count", "QPS", "Bytes", "BytesPerSeconds")
+}
 
 
 def metrics_of(job: Job, parts: Iterable[Pipeline], sight: Sight | None) -> Figures:
@@ -35,16 +40,21 @@ def metrics_of(job: Job, parts: Iterable[Pipeline], sight: Sight | None) -> Figu
         **_four("SinkWrite", written, written_s, totals.bytes),
         **_four("SinkCommitted", visible.written, visible.written / ran_s, visible.bytes),
     }
-    tables = _tables(sight)
-    for name in ("TableSinkWrite", "TableSinkCommitted", "TableSourceReceived"):
-        known = tables if name != "TableSourceReceived" else {}
-        figures[f"{name}Count"] = {k: str(rows) for k, (rows, _) in known.items()}
-        figures[f"{name}QPS"] = {k: f"{rows / ran_s:.2f}" for k, (rows, _) in known.items()}
-        figures[f"{name}Bytes"] = {k: str(size) for k, (_, size) in known.items()}
-        figures[f"{name}BytesPerSeconds"] = {
-            k: f"{size / ran_s:.2f}" for k, (_, size) in known.items()
-        }
-    return figures
+    return figures | NO_TABLES | _by_table(_tables(sight), ran_s)
+
+
+def _by_table(tables: Mapping[str, tuple[int, int]], ran_s: float) -> Figures:
+    """Return the figures of each table; nobody counts what sources read of one."""
+    if not tables:
+        return {}
+    of_all = {
+        "Count": {k: str(rows) for k, (rows, _) in tables.items()},
+        "QPS": {k: f"{rows / ran_s:.2f}" for k, (rows, _) in tables.items()},
+        "Bytes": {k: str(size) for k, (_, size) in tables.items()},
+        "BytesPerSeconds": {k: f"{size / ran_s:.2f}" for k, (_, size) in tables.items()},
+    }
+    kinds = ("TableSinkWrite", "TableSinkCommitted")
+    return {f"{kind}{name}": known for kind in kinds for name, known in of_all.items()}
 
 
 def committed(parts: Iterable[Pipeline], sight: Sight | None) -> Totals | None:
