@@ -258,7 +258,7 @@ def _pending(scene: Scene, pipeline: Pipeline, pending: Pending) -> Wait:
     kind = "" if pending.kind is Kind.PERIODIC else f" ({pending.kind.value})"
     return Wait(
         f"Checkpoint {pending.number}{kind} of pipeline {pipeline.number} waits for"
-        f" {f'{len(missing)} answers' if missing else 'its content to be stored'}.",
+        f" {_answers(len(missing)) if missing else 'its content to be stored'}.",
         whom or "the leader",
         scene.since.get(f"checkpoint {pipeline.number}"),
         f"Barriers are sent again; after {timeout_s:g} s it is given up and the next one is taken."
@@ -346,3 +346,7 @@ def _for(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _answers(count: int) -> str:
+    return "1 answer" if count == 1 else f"{count} answers"

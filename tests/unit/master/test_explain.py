@@ -86,7 +86,7 @@ def test_a_checkpoint_names_those_who_did_not_answer() -> None:
     said = told(
         scene(JobStatus.RUNNING, pipeline(checkpoints=checkpoints), missing={1: ("p1-t1",)})
     )
-    assert "Checkpoint 5 of pipeline 1 waits for 1 answers." in said
+    assert "Checkpoint 5 of pipeline 1 waits for 1 answer." in said
     assert "from whom: task p1-t1 on worker W1" in said
     assert "after 5 s it is given up" in said and "2 failed in a row" in said
     stored = told(scene(JobStatus.RUNNING, pipeline(checkpoints=checkpoints), missing={1: ()}))
