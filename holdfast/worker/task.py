@@ -24,6 +24,7 @@ from holdfast.worker.compose import Composed, Composer
 from holdfast.worker.event_time import EventTimes
 from holdfast.worker.failures import MALFORMED, explained
 from holdfast.worker.meter import Measured, Tally, jobs_s, measure, settle
+from holdfast.worker.stopped import wait_stopped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -239,6 +240,9 @@ class TaskRun:
                 if log.isEnabledFor(logging.DEBUG):
                     staged.spark_s += jobs_s(spark, group)
             running.pass_now("after:worker.stage")
+        except BaseException:
+            wait_stopped(spark.sparkContext, group)
+            raise
         finally:
             running.tally.unwatch()
         made = [_counted(c, measured) for c in made]

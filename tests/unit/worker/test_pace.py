@@ -23,16 +23,6 @@ def test_full_slices_grow_to_a_fifth_of_the_interval() -> None:
     assert pace.rows == 2 * rows_a_second
 
 
-@pytest.mark.parametrize(("interval_ms", "aim_s"), [(100, 0.08), (1_000, 0.8), (3_000, 1.0)])
-def test_slices_of_short_intervals_fill_most_of_them(interval_ms: int, aim_s: float) -> None:
-    pace = Pace.of(replace(JOB, checkpoint_interval_ms=interval_ms))
-    rows_a_second = 1_000_000
-    for _ in range(10):
-        assert pace.rows
-        pace.after(pace.rows, 0, pace.rows / rows_a_second)
-    assert pace.rows == pytest.approx(aim_s * rows_a_second, rel=0.01)
-
-
 def test_slices_that_do_not_fill_up_grow_only_so_far() -> None:
     pace = Pace.of(JOB)
     for _ in range(50):
