@@ -155,6 +155,15 @@ def test_a_stream_leaves_files_alone_that_have_just_changed(source: Make, tmp_pa
     assert reading.plan(empty.after, ALL) is IDLE
 
 
+def watched(source: Make, tmp_path: Path) -> tuple[Path, Any, Any]:
+    """Return a folder, a stream that waits an hour for what is written in it, and its position."""
+    root = tmp_path / "in"
+    root.mkdir()
+    reading = source(path=str(root), file_format_type="text", mode=Mode.STREAMING)
+    reading.settle_ns = 3600 * 10**9
+    return root, reading, reading.plan(None, ALL).after
+
+
 def moved(root: Path, name: str) -> Path:
     """Make a file elsewhere and move it into place, a moment later."""
     elsewhere = root.parent / f"elsewhere-{name}"
@@ -167,11 +176,7 @@ def test_a_stream_reads_a_file_at_once_that_was_moved_into_place(
     source: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(find, "_times_tell", lambda _device: True)
-    root = tmp_path / "in"
-    root.mkdir()
-    reading = source(path=str(root), file_format_type="text", mode=Mode.STREAMING)
-    reading.settle_ns = 3600 * 10**9
-    at = reading.plan(None, ALL).after
+    root, reading, at = watched(source, tmp_path)
     moved(root, "a.txt")
     first = reading.plan(at, ALL)
     assert first.content[0]["files"] == [f"{root}/a.txt"]
@@ -190,11 +195,7 @@ def test_a_file_that_somebody_still_writes_is_not_whole_whatever_its_times_say(
     source: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(find, "_times_tell", lambda _device: True)
-    root = tmp_path / "in"
-    root.mkdir()
-    reading = source(path=str(root), file_format_type="text", mode=Mode.STREAMING)
-    reading.settle_ns = 3600 * 10**9
-    at = reading.plan(None, ALL).after
+    root, reading, at = watched(source, tmp_path)
     with moved(root, "a.txt").open("a") as writing:
         (root / "a.txt").chmod(0o600)  # changes the file's time, as a move does
         assert reading.plan(at, ALL) is IDLE
@@ -207,11 +208,7 @@ def test_a_moved_file_waits_on_file_systems_whose_times_say_little(
     source: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(find, "_times_tell", lambda _device: False)
-    root = tmp_path / "in"
-    root.mkdir()
-    reading = source(path=str(root), file_format_type="text", mode=Mode.STREAMING)
-    reading.settle_ns = 3600 * 10**9
-    at = reading.plan(None, ALL).after
+    root, reading, at = watched(source, tmp_path)
     moved(root, "a.txt")
     assert reading.plan(at, ALL) is IDLE
 
