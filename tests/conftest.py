@@ -3,10 +3,15 @@
 import os
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.worker import driver
+
+# A slow machine is no broken property.
+hypothesis.settings.register_profile("house", deadline=None)
+hypothesis.settings.load_profile("house")
 
 # Tests start Spark from a cache where `holdfast warmup` has made one, and never make one.
 os.environ.setdefault("HOLDFAST_AOT", "use")
