@@ -12,6 +12,7 @@ from typing import Any
 import deltalake
 import pytest
 
+from holdfast.testing.chaos.points import Points
 from tests.cluster.processes import Cluster
 
 pytestmark = pytest.mark.spark
@@ -43,13 +44,17 @@ class _Hook(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def points(tmp_path_factory: pytest.TempPathFactory) -> Points:
+    return Points(tmp_path_factory.mktemp("failpoints") / "points")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, points: Points) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("cluster")
-    (folder / "points").mkdir()
     started = Cluster(folder)
     started.environ["HOLDFAST_LEASE_S"] = "2"
     started.environ["HOLDFAST_REPORT_HOSTS"] = "127.0.0.1"
-    started.environ["HOLDFAST_FAILPOINTS"] = str(folder / "points")
+    started.environ["HOLDFAST_FAILPOINTS"] = str(points.folder)
     started.master()
     started.worker()
     yield started
@@ -82,18 +87,17 @@ sink {{ LocalFile {{ path = "{out}", file_format_type = json, partition_by = [ci
 
 @pytest.mark.parametrize("point", ["after:pipeline.Committed", "after:table.listen"])
 def test_a_leader_that_dies_around_its_listeners_leaves_the_marks_to_the_next(
-    cluster: Cluster, hook: Hook, tmp_path: Path, point: str
+    cluster: Cluster, points: Points, hook: Hook, tmp_path: Path, point: str
 ) -> None:
     name = re.sub(r"\W", "-", point).lower()
-    armed = cluster.folder / "points" / f"arm-{name}.json"
-    armed.write_text(json.dumps({"point": point, "action": "kill"}))
+    armed = points.arm(point)
     file = tmp_path / "job.conf"
     file.write_text(marked(tmp_path / "out", hook))
     sent = cluster.ask("submit", str(file), "--async", "--set-job-id", name)
     assert sent.returncode == 0, sent.stderr
     dead = cluster.processes["M1"]
     cluster.until("the leader dies", lambda: dead.poll() is not None)
-    assert (cluster.folder / "points" / f"hit-{name}.json").exists()
+    assert points.found(armed)
     marks = sorted(p.parent.name for p in (tmp_path / "out").rglob("_SUCCESS"))
     folders = [f"city={city}" for city in CITIES]
     assert marks == (folders if point == "after:table.listen" else [])
