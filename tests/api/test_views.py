@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any, cast
 
 from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, Kind
 from holdfast.core.task import TaskFailed
@@ -38,6 +39,35 @@ def test_a_failure_is_told_with_its_stack_its_worker_and_its_restart(tmp_path: P
         ]  # fmt: skip
         assert "abcabc" not in str(events)
         assert [e["at_s"] for e in events] == sorted(e["at_s"] for e in events)
+
+    served(tmp_path, test)
+
+
+def test_a_list_asked_again_is_as_new_as_the_first_time(tmp_path: Path) -> None:
+    """Most of an entry is kept between two requests; nothing of it may grow old."""
+
+    async def test(master: Served) -> None:
+        await master.submit("17")
+        await master.runs("17")
+        await master.checkpoint("17", 100)
+
+        async def listed() -> dict[str, Any]:
+            (found,) = await master.get("/running-jobs")
+            return cast("dict[str, Any]", found)
+
+        while (first := await listed())["committedRows"] != 100:
+            await asyncio.sleep(0.01)
+        again = await listed()
+        assert again["secondsSinceLastCheckpoint"] > first["secondsSinceLastCheckpoint"]
+        await master.checkpoint("17", 250)
+        while (last := await listed())["committedRows"] != 250:
+            await asyncio.sleep(0.01)
+        assert last["secondsSinceLastCheckpoint"] < again["secondsSinceLastCheckpoint"] + 1
+        await master.beat(read=4321)
+        while (await listed())["metrics"]["SourceReceivedCount"] != "4321":
+            await asyncio.sleep(0.01)
+        assert "explain" in await master.get("/job-info/17")
+        assert (await listed())["explain"] == "", "what one request adds is its own"
 
     served(tmp_path, test)
 

@@ -66,6 +66,8 @@ class Sight:
     pipelines: dict[int, Pipeline] = field(default_factory=dict)
     rates: dict[TaskId, Rate] = field(default_factory=dict)
     restarts: int = 0
+    looks: int = 0
+    """Counts what was taken in: until it grows, nothing that is shown of this life has changed."""
 
     @property
     def events(self) -> list[Happened]:
@@ -188,6 +190,7 @@ class Board:
             self.past.pop(job, None)
             sight = self.lives[job] = Sight(keeper.state)
         sight.job, sight.trails[0] = keeper.state, keeper.trail
+        sight.looks += 1
         for part in keeper.pipelines.values():
             self._look_at_part(sight, part)
 
@@ -225,3 +228,4 @@ class Board:
                     running.setdefault(held.key.job, {})[one] = rate
         for job, sight in self.lives.items():
             sight.rates = running.get(job, {})
+            sight.looks += 1

@@ -1,9 +1,11 @@
 """SeaTunnel's REST v2 about jobs: 2 running, 3 summary, 4 pending, 5 one job, 6 finished."""
 
+import copy
 import time
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -65,6 +67,7 @@ class JobsV2:
 
     def __init__(self, api: Api) -> None:
         self.api = api
+        self._told: WeakKeyDictionary[JobKeeper, tuple[object, JobInfo]] = WeakKeyDictionary()
 
     def routes(self) -> list[Route]:
         """Return the paths."""
@@ -180,9 +183,9 @@ class JobsV2:
 
     async def _live(self, leader: Leader, keeper: JobKeeper) -> JobInfo:
         job = keeper.state
-        parts = tuple(k.state for _, k in sorted(keeper.pipelines.items()))
-        sketch = self.api.sketches.known(job) or await self.api.sketches.of(job)
-        found = _info(job, parts, sketch, self.api.sight(job.id))
+        found = copy.copy(await self._settled(keeper))
+        if isinstance(found.watermark, int):
+            found.lagSeconds = _lag_s(found.watermark)
         reports = {r.pipeline: r for r in leader.health(job.id)}
         health, found.checkpointHealthReason = worst(reports)
         found.checkpointHealth = health.value
@@ -190,6 +193,19 @@ class JobsV2:
         last_s: float = min((r.checkpoint_at_s for r in reports.values()), default=0.0)
         found.secondsSinceLastCheckpoint = round(max(ages), 3) if ages else None
         found.lastCheckpointTime = date_text(last_s) if last_s else None
+        return found
+
+    async def _settled(self, keeper: JobKeeper) -> JobInfo:
+        """Return what stays until a record or a heartbeat changes it: most of a long list."""
+        job, sight = keeper.state, self.api.sight(keeper.state.id)
+        parts = tuple(k.state for _, k in sorted(keeper.pipelines.items()))
+        seen = (job, parts, sight.looks if sight else 0)
+        known = self._told.get(keeper)
+        if known and known[0] == seen:
+            return known[1]
+        sketch = self.api.sketches.known(job) or await self.api.sketches.of(job)
+        found = _info(job, parts, sketch, sight)
+        self._told[keeper] = (seen, found)
         return found
 
     def _short(self, leader: Leader, keeper: JobKeeper, *, full: bool) -> JobSummary:
@@ -203,7 +219,7 @@ class JobsV2:
         )  # fmt: skip
         if full:
             parts = tuple(k.state for _, k in sorted(keeper.pipelines.items()))
-            found.metrics = metrics_of(job, parts, sight)
+            found.metrics = metrics_of(job, parts, sight, committed(parts, sight))
         return found
 
 
@@ -235,6 +251,10 @@ def _nobody() -> Unavailable:
     )
 
 
+def _lag_s(watermark: int | None) -> float | None:
+    return None if watermark is None else round(max(0.0, time.time() - watermark / 1000), 3)
+
+
 def _start(job: Job, sight: Sight | None) -> str:
     """Return when a job began to run, "" if it has not, or nobody who still lives saw it."""
     return date_text(sight.started_s) if sight else ""
@@ -245,6 +265,7 @@ def _info(job: Job, parts: tuple[Pipeline, ...], sketch: Sketch, sight: Sight | 
     dates = [p.checkpoints.latest.at_s for p in parts if p.checkpoints.latest]
     last_s = min(dates) if dates and len(dates) == len(parts) else 0.0
     marks = [p.commits.watermark for p in parts if p.commits.watermark is not None]
+    watermark = min(marks, default=None)
     visible = committed(parts, sight)
     return JobInfo(
         job.id,
@@ -256,7 +277,7 @@ def _info(job: Job, parts: tuple[Pipeline, ...], sketch: Sketch, sight: Sight | 
         jobDag=msgspec.Raw(sketch.dag),
         pluginJarsUrls=[],
         isStartWithSavePoint=any(p.restore for p in parts),
-        metrics=metrics_of(job, parts, sight),
+        metrics=metrics_of(job, parts, sight, visible),
         incarnation=job.incarnation,
         lastCheckpointTime=date_text(last_s) if last_s else None,
         secondsSinceLastCheckpoint=round(max(0.0, time.time() - last_s), 3) if last_s else None,
@@ -271,8 +292,8 @@ def _info(job: Job, parts: tuple[Pipeline, ...], sketch: Sketch, sight: Sight | 
         explain="",
         sinkGuarantees=[SinkPromise(sink, said) for sink, said in sketch.guarantees.items()],
         committedRows=visible.written if visible else None,
-        watermark=min(marks, default=None),
-        lagSeconds=round(max(0.0, time.time() - min(marks) / 1000), 3) if marks else None,
+        watermark=watermark,
+        lagSeconds=_lag_s(watermark),
     )
 
 

@@ -21,8 +21,10 @@ NO_TABLES: Figures = {
 }
 
 
-def metrics_of(job: Job, parts: Iterable[Pipeline], sight: Sight | None) -> Figures:
-    """Return the `metrics` of a job."""
+def metrics_of(
+    job: Job, parts: Iterable[Pipeline], sight: Sight | None, visible: Totals | None
+) -> Figures:
+    """Return the `metrics` of a job; `visible` is what it has committed, if that is known."""
     over = job.status in TERMINAL
     totals = job.totals if over else _totals(parts)
     read, written = totals.read, totals.written
@@ -33,12 +35,12 @@ def metrics_of(job: Job, parts: Iterable[Pipeline], sight: Sight | None) -> Figu
     read_s, written_s = (read / ran_s, written / ran_s)
     if sight and not over:
         read_s, written_s = sight.rate()
-    visible = totals if over else committed(parts, sight) or Totals()
+    shown = totals if over else visible or Totals()
     figures: Figures = {
         "IntermediateQueueSize": "0",
         **_four("SourceReceived", read, read_s, 0),
         **_four("SinkWrite", written, written_s, totals.bytes),
-        **_four("SinkCommitted", visible.written, visible.written / ran_s, visible.bytes),
+        **_four("SinkCommitted", shown.written, shown.written / ran_s, shown.bytes),
     }
     return figures | NO_TABLES | _by_table(_tables(sight), ran_s)
 
