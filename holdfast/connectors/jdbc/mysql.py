@@ -5,7 +5,7 @@ import socket
 import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from holdfast.connectors.jdbc.database import (
     DROP_S,
@@ -15,6 +15,7 @@ from holdfast.connectors.jdbc.database import (
     Database,
     Found,
     Loader,
+    Loading,
     Name,
     Session,
     Staged,
@@ -23,6 +24,9 @@ from holdfast.connectors.jdbc.mysql_load import Inserts
 from holdfast.connectors.library import load_library
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 WORTH_ANOTHER_TRY = frozenset(
     {1020, 1021, 1023, 1028, 1040, 1041, 1053, 1077, 1078, 1079, 1080, 1094, 1129, 1152, 1158,
@@ -240,9 +244,9 @@ class MySql(Database):
         session.run(f"SET SESSION lock_wait_timeout = {DROP_S}")
         session.run(f"DROP TABLE IF EXISTS {table}")
 
-    def loader(self, session: Session, table: str, columns: Sequence[str], rows: int) -> Loader:
+    def loader(self, session: Session, loading: Loading, schema: "pa.Schema") -> Loader:
         """Return INSERTs of many rows."""
-        return Inserts(session, table, columns, rows)
+        return Inserts(session, loading.table, loading.columns, loading.rows)
 
     def delete_using(self, target: str, rows: str, on: str) -> str:
         """Return a DELETE of rows that match those of a query."""

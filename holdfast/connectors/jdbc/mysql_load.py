@@ -27,10 +27,10 @@ class Inserts(Loader):
         ((packet,),) = session.run("SELECT @@session.max_allowed_packet")
         self._bytes = min(STATEMENT_BYTES, int(packet) // 2)
 
-    def load(self, batch: pa.RecordBatch) -> int:
+    def load(self, batches: Iterator[pa.RecordBatch]) -> int:
         """Send rows."""
         sent = 0
-        for values in self._groups(_rows(batch)):
+        for values in (group for batch in batches for group in self._groups(_rows(batch))):
             statement = self._head + b"),(".join(values).join((b"(", b")"))
             with self._session.database.explained():
                 self._session.connection.query(statement)

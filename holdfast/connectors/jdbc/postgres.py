@@ -18,7 +18,7 @@ from holdfast.connectors.jdbc.database import (
     Session,
     Staged,
 )
-from holdfast.connectors.jdbc.postgres_copy import KEEP_SYNC, Binary, Copy, is_natural, peeked
+from holdfast.connectors.jdbc.postgres_copy import KEEP_SYNC, Binary, Text, is_natural
 from holdfast.connectors.library import load_library
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
@@ -98,12 +98,6 @@ class Postgres(Database):
             connection.close()
             raise
         return connection
-
-    def _conninfo(self, purpose: str) -> str:
-        """Return the same as one string, which every library on top of libpq takes."""
-        known = {k: str(v) for k, v in self._parameters(purpose).items() if v is not None}
-        escaped = {k: v.replace("\\", "\\\\").replace("'", "\\'") for k, v in known.items()}
-        return " ".join(f"{k}='{v}'" for k, v in escaped.items())
 
     def _parameters(self, purpose: str) -> dict[str, Any]:
         address = self.address
@@ -242,21 +236,11 @@ class Postgres(Database):
             session.run(WRITERS, (table,))
             session.run(f"DROP TABLE IF EXISTS {table}")
 
-    def load(self, loading: Loading, batches: Iterator["pa.RecordBatch"]) -> int:
-        """Load batches by COPY, in the server's own format if they are worth it."""
-        first, whole = peeked(batches)
-        schema = first[0].schema
-        if len(first) < 2 or not is_natural(schema, loading.types):
-            return super().load(loading, whole)
-        binary = Binary(self._conninfo("stage"))
-        try:
-            return binary.load(loading.table, schema, whole)
-        except binary.errors as error:
-            raise self.explain(error) from error
-
-    def loader(self, session: Session, table: str, columns: Sequence[str], rows: int) -> Loader:
-        """Return a COPY."""
-        return Copy(session, f"COPY {table} ({', '.join(columns)}) FROM STDIN WITH (FORMAT csv)")
+    def loader(self, session: Session, loading: Loading, schema: "pa.Schema") -> Loader:
+        """Return a COPY in the server's own format, if the columns have the types of the rows."""
+        if is_natural(schema, loading.types):
+            return Binary(session, loading.table, loading.columns, schema)
+        return Text(session, loading.table, loading.columns)
 
     def delete_using(self, target: str, rows: str, on: str) -> str:
         """Return a DELETE of rows that match those of a query."""

@@ -1,12 +1,10 @@
 """Load Arrow batches into a table of PostgreSQL: by COPY, as text or in the server's own format.
 
-The server takes its own format at half the cost of text, and the library that writes it works in C.
-It writes a column as the type that Arrow has, so it is used only where the table has that type; and
-its connections ask the server for all types first, which a handful of rows is not worth.
+The server takes its own format at half the cost of text, and a library writes it at a tenth.  It
+writes a column as the type that Arrow has, so it is used only where the table has that type.
 """
 
 import io
-import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -42,106 +40,70 @@ KEEP_SYNC = (
 )
 """Staged rows of a durable checkpoint must survive a crash of the server."""
 
-APPEND = "adbc.ingest.mode.append"
-
 _SIZE = re.compile(r"\([\d, ]*\)")
 
 
 class Copy(Loader):
-    """One COPY of CSV.  Arrow quotes all text and leaves nulls bare, which is how COPY reads it."""
+    """One COPY, of whatever a subclass makes of batches."""
 
-    def __init__(self, session: Session, statement: str) -> None:
-        self._database = session.database
-        self._entered = session.connection.cursor().copy(statement)
-        with self._database.explained():
-            self._copy = self._entered.__enter__()
+    form = ""
 
-    def load(self, batch: pa.RecordBatch) -> int:
-        """Send rows."""
-        text = io.BytesIO()
-        arrow_csv.write_csv(batch, text, arrow_csv.WriteOptions(include_header=False))
-        with self._database.explained():
-            self._copy.write(text.getbuffer())
-        return text.tell()
+    def __init__(self, session: Session, table: str, columns: Sequence[str]) -> None:
+        self._session = session
+        self._statement = (
+            f"COPY {table} ({', '.join(columns)}) FROM STDIN WITH (FORMAT {self.form})"
+        )
 
-    def finish(self) -> None:
-        """Tell the server that this was all; it says now what it could not read."""
-        with self._database.explained():
-            self._entered.__exit__(None, None, None)
+    def load(self, batches: Iterator[pa.RecordBatch]) -> int:
+        """Send rows; at the end the server says what it could not read."""
+        sent, cursor = 0, self._session.connection.cursor()
+        with self._session.database.explained(), cursor.copy(self._statement) as copy:
+            for piece in self.pieces(batches):
+                copy.write(piece)
+                sent += len(piece)
+        return sent
+
+    def pieces(self, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes | memoryview]:
+        """Yield what is sent."""
+        raise NotImplementedError
+
+
+class Text(Copy):
+    """Lines of CSV.  Arrow quotes all text and leaves nulls bare, which is how COPY reads it."""
+
+    form = "csv"
+
+    def pieces(self, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes | memoryview]:
+        """Yield lines."""
+        for batch in batches:
+            text = io.BytesIO()
+            arrow_csv.write_csv(batch, text, arrow_csv.WriteOptions(include_header=False))
+            yield text.getbuffer()
+
+
+class Binary(Copy):
+    """The server's own format."""
+
+    form = "binary"
+
+    def __init__(
+        self, session: Session, table: str, columns: Sequence[str], schema: pa.Schema
+    ) -> None:
+        super().__init__(session, table, columns)
+        library = load_library("pgpq", "Jdbc", "postgres")
+        self._encoder = library.ArrowToPostgresBinaryEncoder(schema)
+
+    def pieces(self, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes | memoryview]:
+        """Yield a head, rows and a tail."""
+        yield self._encoder.write_header()
+        for batch in batches:
+            yield self._encoder.write_batch(batch)
+        yield self._encoder.finish()
 
 
 def is_natural(schema: pa.Schema, types: Sequence[str]) -> bool:
     """Say whether columns of the database have just the types that Arrow has."""
     return all(_fits(kind, name) for kind, name in zip(schema.types, types, strict=True))
-
-
-def peeked(
-    batches: Iterator[pa.RecordBatch],
-) -> tuple[list[pa.RecordBatch], Iterator[pa.RecordBatch]]:
-    """Return the first two batches, and all of them."""
-    first = list(itertools.islice(batches, 2))
-    return first, itertools.chain(first, batches)
-
-
-class Binary:
-    """One transaction with one COPY in the server's own format.
-
-    Not by way of the library's DBAPI, which imports pandas.
-    """
-
-    def __init__(self, conninfo: str) -> None:
-        self._adbc = load_library("adbc_driver_manager", "Jdbc", "postgres")
-        self._driver = load_library("adbc_driver_postgresql", "Jdbc", "postgres")
-        self._conninfo = conninfo
-        self._sent = 0
-        self._raised: BaseException | None = None
-
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:
-        """The errors that the library raises."""
-        return (self._adbc.Error,)
-
-    def load(self, table: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
-        """Load rows and commit; return how many bytes they have in Arrow."""
-        reader = pa.RecordBatchReader.from_batches(schema, self._noted(batches))
-        with (
-            self._driver.connect(self._conninfo) as database,
-            self._adbc.AdbcConnection(database) as connection,
-        ):
-            connection.set_autocommit(False)
-            self._run(connection, KEEP_SYNC)
-            self._ingest(connection, table, reader)
-            connection.commit()
-        return self._sent
-
-    def _run(self, connection: Any, query: str) -> None:
-        with self._adbc.AdbcStatement(connection) as statement:
-            statement.set_sql_query(query)
-            found, _ = statement.execute_query()
-            pa.RecordBatchReader._import_from_c(found.address).read_all()
-
-    def _ingest(self, connection: Any, table: str, reader: pa.RecordBatchReader) -> None:
-        named = self._adbc.StatementOptions
-        with self._adbc.AdbcStatement(connection) as statement:
-            statement.set_options(
-                **{named.INGEST_TARGET_TABLE.value: table, named.INGEST_MODE.value: APPEND}
-            )
-            statement.bind_stream(reader)
-            try:
-                statement.execute_update()
-            except self._adbc.Error:
-                if self._raised is None:
-                    raise
-                raise self._raised from None  # the library tells only its text
-
-    def _noted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        try:
-            for batch in batches:
-                self._sent += batch.nbytes
-                yield batch
-        except BaseException as error:
-            self._raised = error
-            raise
 
 
 def _fits(kind: Any, name: str) -> bool:

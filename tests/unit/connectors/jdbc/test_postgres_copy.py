@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.connectors.jdbc import postgres as module
 from holdfast.connectors.jdbc.database import Database, Loading
-from holdfast.connectors.jdbc.postgres_copy import Binary, is_natural
+from holdfast.connectors.jdbc.postgres_copy import is_natural
 from holdfast.errors import UserError
 from tests.unit.connectors.jdbc.conftest import Server
 
@@ -86,31 +86,47 @@ def database(postgres: Server) -> Database:
     return postgres.sink(table="by_text").database
 
 
-@pytest.fixture
-def binary_loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    taken: list[str] = []
-
-    class Noted(Binary):
-        def load(self, table: str, *rest: Any) -> int:
-            taken.append(table)
-            return super().load(table, *rest)
-
-    monkeypatch.setattr(module, "Binary", Noted)
-    return taken
-
-
 def test_both_ways_load_the_same_rows(
-    postgres: Server, database: Database, binary_loads: list[str]
+    postgres: Server, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches = [edges(), drawn(1), drawn(2)]
-    for batch in batches:
-        database.load(into("by_text"), iter([batch]))  # one batch goes as text
-    assert binary_loads == []
     database.load(into("by_binary"), iter(batches))
-    assert binary_loads == ["by_binary"]
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "Binary", None)  # so that its use would fail
+        patched.setattr(module, "is_natural", lambda *_: False)
+        database.load(into("by_text"), iter(batches))
     assert postgres.run("SELECT count(*) FROM by_binary") == [(1004,)]
     for one, other in (("by_text", "by_binary"), ("by_binary", "by_text")):
         assert postgres.run(f"SELECT * FROM {one} EXCEPT ALL SELECT * FROM {other}") == []
+
+
+@pytest.mark.parametrize(
+    ("digits", "places"),
+    [(38, 0), (38, 10), (38, 38), (18, 6), (18, 8), (17, 14), (12, 10), (12, 2), (5, 5), (4, 2)],
+)
+def test_every_digit_of_a_decimal_arrives(postgres: Server, digits: int, places: int) -> None:
+    """Libraries have lost groups of four zeros on either side of the point, without an error."""
+    ones = [10**n for n in range(digits)]
+    unscaled = [
+        0,
+        10**digits - 1,
+        *ones,
+        *(5 * one for one in ones),
+        *(one + 1 for one in ones[1:]),
+    ]
+    unscaled += [ones[-1] + one for one in ones] + [sum(ones[::n]) for n in range(2, 9)]
+    with localcontext(prec=60):
+        values = [Decimal(sign * n).scaleb(-places) for n in unscaled for sign in (1, -1)]
+    kind = f"numeric({digits},{places})"
+    postgres.run("DROP TABLE IF EXISTS decimals")
+    postgres.run(f"CREATE TABLE decimals (n integer, d {kind})")
+    numbers = pa.array(range(len(values)), pa.int32())
+    batch = pa.record_batch([numbers, pa.array(values, pa.decimal128(digits, places))], ["n", "d"])
+    database = postgres.sink(table="decimals").database
+    loading = Loading("decimals", ("n", "d"), ("integer", kind), 1000)
+    assert is_natural(batch.schema, loading.types)
+    database.load(loading, iter([batch]))
+    assert [d for (d,) in postgres.run("SELECT d FROM decimals ORDER BY n")] == values
 
 
 @pytest.mark.parametrize(
