@@ -1,12 +1,15 @@
 """What the benchmarks share: rows to read, and a job file run as a user would run it."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from datetime import datetime
 from pathlib import Path
 
 from benchmarks.measure import Cost, run
+from holdfast.worker import java
 
 COLUMNS = {
     "id": "bigint", "customer": "int", "amount": "decimal(12,2)", "price": "double",
@@ -54,8 +57,15 @@ def run_script(
 ) -> Cost:
     """Run the script that a user would write instead; it leaves its marks in a file."""
     path = Path(__file__).parent / script
-    command = [str(python), str(path), *map(str, arguments)]
+    command = [*java_for_scripts(), str(python), str(path), *map(str, arguments)]
     return run(command, lambda: json.loads(marks.read_text()))
+
+
+def java_for_scripts() -> list[str]:
+    """Return what gives scripts a Java: nothing where the machine has one, else ours."""
+    if os.environ.get("JAVA_HOME") or shutil.which("java"):
+        return []
+    return ["env", f"JAVA_HOME={java.find().home}"]
 
 
 def run_job(folder: Path, text: str) -> Cost:

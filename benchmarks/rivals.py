@@ -94,14 +94,15 @@ def run_race(
 def both() -> dict[str, str]:
     """Return our version and the script's, each with its Java.
 
-    A script runs on the Java that the machine has; ours brings its own.
+    A script runs on the Java that the machine has, and on ours where it has none.
     """
+    ours = java.find()
     home = os.environ.get("JAVA_HOME")
-    program = Path(home, "bin", "java") if home else Path(shutil.which("java") or "java")
+    program = (
+        Path(home, "bin", "java") if home else Path(shutil.which("java") or ours.home / "bin/java")
+    )
     machines = java.inspect(program.resolve().parent.parent)
     if machines is None:
-        raise SystemExit(
-            "The PySpark script needs a Java: set JAVA_HOME, or have a java on the PATH."
-        )
-    javas = {OURS: java.find().version, SCRIPT: machines.version}
+        raise SystemExit(f"{program} is no Java that can be used. Unset JAVA_HOME, or mend it.")
+    javas = {OURS: ours.version, SCRIPT: machines.version}
     return {name: f"{v} on Java {javas[name]}" for name, v in report.holdfast().items()}
