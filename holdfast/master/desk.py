@@ -6,6 +6,7 @@ and the desk then closes.  An answer that never came is settled by reading back,
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from holdfast.core.election import Election
 from holdfast.errors import Fenced, HoldfastError, OutcomeUnknown, Unavailable
@@ -34,6 +35,7 @@ class Desk:
         self.abandoned = asyncio.Event()
         self.error: BaseException | None = None
         self._standing = standing
+        self._late: set[asyncio.Task[None]] = set()
 
     def abandon(self) -> None:
         """Note that this term is over for us; the master steps down and closes every keeper."""
@@ -57,6 +59,22 @@ class Desk:
             raise Fenced("This master has stepped down.")
         if election.term != self.term or not election.may_act(self.ports.clock.now()):
             raise Fenced("This master no longer leads, or has not confirmed its lease lately.")
+
+    async def take_back(self, blob: str) -> None:
+        """Drop a blob of ours that no record names, nor will: this term is over.
+
+        Whoever leads now may have swept the blobs of its job already.  Nothing that is closed with
+        this term ends the drop; where it fails the blob stays, and does no harm.
+        """
+
+        async def drop() -> None:
+            with suppress(Unavailable, OutcomeUnknown):
+                await self.ports.durable("blob.drop", lambda: self.ports.blobs.drop(blob))
+
+        task = asyncio.ensure_future(drop())
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
+        await asyncio.shield(task)
 
     async def save(
         self, key: str, value: bytes, revision: int, label: str, beside: Sequence[Put] = ()

@@ -32,7 +32,7 @@ from holdfast.core.gather import Acked, Counts, Gathering, Staged
 from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import ACTIVE, Pipeline, PipelineDoomed, step, wanted
 from holdfast.core.task import TaskFailed
-from holdfast.errors import OutcomeUnknown, Unavailable, UserError
+from holdfast.errors import Fenced, OutcomeUnknown, Unavailable, UserError
 from holdfast.master import blob, health
 from holdfast.master.desk import Desk
 from holdfast.master.keeper import Keeper
@@ -267,7 +267,11 @@ class PipelineKeeper(Keeper[Pipeline]):
             reason = f"its blob was not stored: {error}"
             await self.handle(CheckpointFailed(order.number, reason, silent=()))
             return
-        self.desk.check()
+        try:
+            self.desk.check()
+        except Fenced:
+            await self.desk.take_back(name)
+            raise
         self.made.add(order.number)
         totals = gather.totals(self.gathering.acks)
         stored = CheckpointStored(order.number, name, clock.date(), totals, len(content))

@@ -2,7 +2,9 @@
 
 A batch job without checkpoints is one slice, at the speed of plain Spark.  Otherwise slices grow or
 shrink until one takes about a fifth of the checkpoint interval, so that a barrier never waits long
-for the slice before it.  A job with a read limit takes about a second's worth at a time.
+for the slice before it; where that would be less than a second, they may fill most of an interval,
+because much of a very short slice is not its rows.  A job with a read limit takes about a second's
+worth at a time.
 """
 
 import math
@@ -23,6 +25,8 @@ FULL = 0.5
 
 GROWTH_MOST = 4.0
 SHARE_OF_INTERVAL = 0.2
+SHARE_MOST = 0.8
+SLICE_S_LEAST = 1.0
 
 
 @dataclass
@@ -64,7 +68,8 @@ class Pace:
     def _next(self, allowed: int, rows: int, size: int, took_s: float) -> int:
         """Return how many rows the next slice may take."""
         # Without an interval a limit alone decides, and that for a second's worth.
-        aim_s = 1.0 if math.isinf(self.interval_s) else self.interval_s * SHARE_OF_INTERVAL
+        long_s = max(self.interval_s * SHARE_OF_INTERVAL, SLICE_S_LEAST)
+        aim_s = 1.0 if math.isinf(self.interval_s) else min(self.interval_s * SHARE_MOST, long_s)
         factor = min(GROWTH_MOST, max(1 / GROWTH_MOST, aim_s / max(took_s, 0.001)))
         grown = max(ROWS_LEAST, int(allowed * factor))
         if rows < allowed * FULL:

@@ -23,6 +23,14 @@ def test_full_slices_grow_to_a_fifth_of_the_interval() -> None:
     assert pace.rows == 2 * rows_a_second
 
 
+def test_slices_fill_most_of_a_short_interval() -> None:
+    pace = Pace.of(replace(JOB, checkpoint_interval_ms=500))
+    for _ in range(20):
+        assert pace.rows
+        pace.after(pace.rows, 0, pace.rows / 1_000_000)
+    assert pace.rows == 400_000, "four fifths of half a second"
+
+
 def test_slices_that_do_not_fill_up_grow_only_so_far() -> None:
     pace = Pace.of(JOB)
     for _ in range(50):

@@ -163,7 +163,7 @@ def test_a_batch_job_without_checkpoints_is_read_in_one_go(play: Play) -> None:
 
 def test_slices_shrink_where_they_take_too_long_for_the_interval(play: Play) -> None:
     async def part(bench: Bench) -> None:
-        env = "env { checkpoint.interval = 100 }\n"
+        env = "env { checkpoint.interval = 40 }\n"  # so short that each slice shrinks by the most
         bench.deploy(env + "source { Count { sleep_ms = 200 } }\nsink { Cellar {} }")
         await bench.until(bench.ends)
         assert Count.budgets[1:] == [100_000, 25_000, 6_250, 1_562]

@@ -9,6 +9,7 @@ from holdfast.core.pipeline import Pipeline
 from holdfast.store.contract import Put
 from holdfast.testing.sim.scenarios import moments
 from holdfast.testing.sim.scenarios.scene import (
+    FOREVER_S,
     LEASE_S,
     UNEVEN,
     Scene,
@@ -56,6 +57,20 @@ async def paused_before_a_write(s: Scene) -> None:
     await s.rest()
     s.ends("FINISHED")
     s.takeovers(1)
+
+
+@window("A04")
+async def paused_in_a_put_until_its_job_is_buried(s: Scene) -> None:
+    s.world.blobs.put_s = 1.0
+    await s.until(lambda: s.world.hits.get("before:blob.put", 0) > 0)
+    s.pause(s.holder(), FOREVER_S)
+    s.world.blobs.put_s = 0.0
+    await s.saw(lambda e: e["kind"] == "write" and e["key"].startswith("history/"))
+    s.world.heal()
+    late = await s.saw(moments.event("blob"))
+    await s.saw(moments.event("drop", name=late["name"]))
+    await s.rest()
+    s.ends("FINISHED")
 
 
 @window("A05", LONG)
