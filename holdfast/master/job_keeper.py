@@ -36,6 +36,7 @@ from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import Life
 from holdfast.master.records import encode, history_key
 from holdfast.master.trail import TRAIL, Trail, encode_past, follow_job, leads, past_key, trail_key
+from holdfast.master.wait import unhurried
 from holdfast.store.contract import Delete, Guard, Put
 
 log = logging.getLogger("holdfast")
@@ -223,7 +224,7 @@ class JobKeeper(Keeper[Job]):
 async def load_trails(desk: Desk, jobs: Iterable[JobKeeper]) -> None:
     """Take up what former leaders have told of jobs, and that another leads from now on."""
     told = {i.key: i.value for i in await desk.read_range(TRAIL)}
-    for job in jobs:
+    async for job in unhurried(jobs):
         job.take_up(told)
         for pipeline in job.pipelines.values():
             pipeline.take_up(told)

@@ -31,6 +31,7 @@ from holdfast.master.job_keeper import JobKeeper, load_trails
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.records import R, RecordUnreadable, decode, encode, job_key, pipeline_key
 from holdfast.master.roster import Roster, hangs
+from holdfast.master.wait import unhurried
 from holdfast.store.contract import Guard, Item, Put
 from holdfast.wire.messages import (
     BarrierAck,
@@ -73,7 +74,7 @@ class Leader:
             return
         # Nothing may be answered or ordered before: what is not loaded would seem not to exist.
         self.loaded = True
-        for keeper in list(self.jobs.values()):
+        async for keeper in unhurried(list(self.jobs.values())):
             self._start(keeper)
         for work in (self._place_loop, self._lost_loop):
             task = asyncio.ensure_future(self.until_fenced(work))
@@ -83,11 +84,11 @@ class Leader:
     async def _load(self) -> None:
         jobs = await self.desk.read_range("job/")
         pipelines = await self.desk.read_range("pipeline/")
-        for item in jobs:
+        async for item in unhurried(jobs):
             job = self._decoded(Job, item)
             if job:
                 self._keep_job(job, item.revision, item.created)
-        for item in pipelines:
+        async for item in unhurried(pipelines):
             pipeline = self._decoded(Pipeline, item)
             if pipeline:
                 self._keep_pipeline(pipeline, item.revision)

@@ -14,6 +14,7 @@ from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
 from holdfast.master.ports import Clock
+from holdfast.master.wait import unhurried
 
 log = logging.getLogger("holdfast")
 
@@ -58,10 +59,10 @@ class Journal:
                 say("no longer leading", term=self._term)
                 self._term, self._lives = 0, {}
             elif leader and leader.loaded:
-                self.look(leader)
+                await self.look(leader)
             await self._clock.sleep(LOOK_S)
 
-    def look(self, leader: Leader) -> None:
+    async def look(self, leader: Leader) -> None:
         """Say what has changed since the last look."""
         new = leader.desk.term != self._term
         if new:
@@ -72,7 +73,7 @@ class Journal:
         for gone in set(self._lives) - set(leader.jobs):
             say("job is gone", job_id=gone)
             del self._lives[gone]
-        for keeper in list(leader.jobs.values()):
+        async for keeper in unhurried(list(leader.jobs.values())):
             self._look_at(keeper, new)
 
     def since(self, job: str) -> dict[str, float]:
@@ -81,12 +82,16 @@ class Journal:
         return {key: seen.since_s for key, seen in life.facts.items()} if life else {}
 
     def _look_at(self, keeper: JobKeeper, new: bool) -> None:
-        """Look at one job.  A new leader says how each job stands, not each task of a thousand."""
+        """Look at one job.  A new leader says how each job stands, not each task of a thousand.
+
+        Those that were over when it came are no news: whoever ended them has said so.
+        """
         job = keeper.state
         life = self._lives.get(job.id)
         if life is None or life.incarnation != job.incarnation:
             life = self._lives[job.id] = _Life(job.incarnation)
-        if keeper.terminal and life.records and life.records[0] is job:
+        if keeper.terminal and (new or (life.records and life.records[0] is job)):
+            life.records = life.records or (job,)
             return  # it never changes again
         records = (job, *(part.state for part in keeper.pipelines.values()))
         if len(records) == len(life.records) and all(map(is_, records, life.records)):

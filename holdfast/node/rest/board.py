@@ -8,6 +8,7 @@ read of the API ever asks a worker.
 import asyncio
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
+from itertools import islice
 
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
@@ -27,6 +28,7 @@ GONE_KEPT = 1_000
 PAST_KEPT = 200
 """Of so many jobs that are over this leader still knows how they went."""
 STACKS_KEPT = 500
+LOOKS_TOGETHER = 200
 
 TaskId = tuple[int, str]
 
@@ -122,6 +124,9 @@ class Board:
         """Look whenever something was written, and once a second, until cancelled."""
         while True:
             self.look(master)
+            if self._dirty:
+                await asyncio.sleep(0)  # a new leader has thousands to look at, and a lease to keep
+                continue
             self._stirred.clear()
             try:
                 async with asyncio.timeout(LOOK_S):
@@ -151,12 +156,13 @@ class Board:
         if leader.desk.term != self.term:
             self.term, self.lives, self.gone, self.past = leader.desk.term, {}, {}, {}
             self._dirty = set(leader.jobs)
-        dirty, self._dirty = self._dirty, set()
         due = now_s - self._looked_s >= LOOK_S
         if due:
             self._looked_s = now_s
-            dirty |= set(leader.jobs) ^ set(self.lives)
+            self._dirty |= set(leader.jobs) ^ set(self.lives)
             self._count(leader, now_s)
+        dirty = set(islice(self._dirty, LOOKS_TOGETHER))
+        self._dirty -= dirty
         for job in dirty:
             self._look_at(leader, job)
         if dirty or due:
