@@ -86,14 +86,16 @@ def spark_cluster(tmp_path: Path) -> Iterator[str]:
 def executors(mark: Path) -> list[int]:
     """Return the processes that run the executors of the cluster that this test has started."""
     wanted = f"{MARK}={mark}".encode()
-    found = []
+    found: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 is_executor = b"CoarseGrainedExecutorBackend" in (entry / "cmdline").read_bytes()
                 if is_executor and wanted in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
-    return found
+                    parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+                    found[int(entry.name)] = int(parent)
+    # An executor that starts a program is, for a moment, two processes that look alike.
+    return [process for process, parent in found.items() if parent not in found]
 
 
 def test_C18_an_executor_is_killed_and_the_job_ends_right(

@@ -144,6 +144,15 @@ class Stage:
     def submit(self, job_id: str, text: str) -> None:
         self.do(lambda s: s.submit(job_id, text))
 
+    def until_buried(self, job_id: str) -> None:
+        """Wait until a job's id is free again."""
+
+        async def gone(master: Served) -> None:
+            while any(k.state.job == job_id for k in master.keepers()):
+                await asyncio.sleep(0.02)
+
+        self.do(gone)
+
     def token_of(self, role: Role) -> str:
         """Return a token of a role."""
 

@@ -164,6 +164,7 @@ def test_a_savepoint_and_a_restore_from_the_page(visit: Visit, stage: Stage) -> 
     page.get_by_role("button", name="Savepoint and stop").click()
     page.get_by_role("button", name="Take a savepoint and stop").click()
     expect(page.get_by_text("savepoint taken").first).to_be_visible()
+    stage.until_buried("saved")
     page.get_by_role("button", name="Restore", exact=True).click()
     page.get_by_role("button", name="Restore it").click()
     expect(page.get_by_text("from a savepoint").first).to_be_visible()
