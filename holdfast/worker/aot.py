@@ -28,13 +28,16 @@ KEPT_MAX = 3
 FREE_BYTES_MIN = 2 << 30
 RETRY_S = 3600
 
+NO_PROFILES = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-AOTRecordTraining", "-XX:-AOTReplayTraining")
+"""A cache without the profiles of the little jobs that made it: see decision 0003."""
+
 _running: list[subprocess.Popen[bytes]] = []
 """Trainers in the background.  Kept, because Python complains about children that it forgets."""
 
 
 def cache_path(found: Java) -> Path:
     """Return where the cache for this Java and this Spark is, whether it exists or not."""
-    flags = [*module_flags(found.major), COLLECTOR]
+    flags = [*module_flags(found.major), COLLECTOR, *NO_PROFILES]
     key = "\n".join([str(found.home), found.version, *spark_jars(), *flags])
     kind = "aot" if found.major >= AOT_MAJOR_MIN else "jsa"
     digest = hashlib.sha256(key.encode()).hexdigest()[:12]
@@ -52,14 +55,16 @@ def use(found: Java) -> list[str]:
     cache = cache_path(found)
     if _mode() == "off" or not is_whole(cache):
         return []
-    flag = "AOTCache" if found.major >= AOT_MAJOR_MIN else "SharedArchiveFile"
-    return [f"-XX:{flag}={cache}"]
+    if found.major >= AOT_MAJOR_MIN:
+        return [f"-XX:AOTCache={cache}", *NO_PROFILES]
+    return [f"-XX:SharedArchiveFile={cache}"]
 
 
 def record(found: Java, cache: Path) -> list[str]:
     """Return the JVM flags that write a cache when the JVM ends."""
-    flag = "AOTCacheOutput" if found.major >= AOT_MAJOR_MIN else "ArchiveClassesAtExit"
-    return [f"-XX:{flag}={cache}"]
+    if found.major >= AOT_MAJOR_MIN:
+        return [f"-XX:AOTCacheOutput={cache}", *NO_PROFILES]
+    return [f"-XX:ArchiveClassesAtExit={cache}"]
 
 
 def publish(fresh: Path, cache: Path) -> None:

@@ -48,6 +48,8 @@ SPARK_CONF = {
             "io.airlift.compress.lzo.LzopCodec",
         )
     ),
+    # Hadoop sums up what it writes to a local disk every 512 bytes, which is 4 % of a copy.
+    "spark.hadoop.file.bytes-per-checksum": "16384",
     # A sink's staged folder holds data files only.
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
