@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from benchmarks.measure import Cost, run
-from holdfast.worker import java
+from holdfast.worker import home, java
 
 COLUMNS = {
     "id": "bigint", "customer": "int", "amount": "decimal(12,2)", "price": "double",
@@ -65,7 +65,8 @@ def java_for_scripts() -> list[str]:
     """Return what gives scripts a Java: nothing where the machine has one, else ours."""
     if os.environ.get("JAVA_HOME") or shutil.which("java"):
         return []
-    return ["env", f"JAVA_HOME={java.find().home}"]
+    # As it is, Spark's launcher would ask it for a module that it does not have.
+    return ["env", f"JAVA_HOME={java.submit_home(java.find(), home.cache())}"]
 
 
 def run_job(folder: Path, text: str) -> Cost:

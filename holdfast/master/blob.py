@@ -28,15 +28,15 @@ class Content:
     incarnation: str
     pipeline: int
     number: int
-    positions: dict[str, object]
-    staged: tuple[dict[str, object], ...]
+    positions: dict[str, Plain]
+    staged: tuple[Staged, ...]
     watermark: int | None
     counts: dict[str, Counts] = field(default_factory=dict)
 
     def for_task(self, sources: tuple[str, ...]) -> tuple[tuple[str, Plain], ...]:
         """Return the positions of some sources, as a task needs them."""
         known = [s for s in sources if s in self.positions]
-        return tuple((s, self.positions[s]) for s in known)  # type: ignore[misc]
+        return tuple((s, self.positions[s]) for s in known)
 
     def to_commit(self, previous: int) -> tuple[Staged, ...]:
         """Return what became part of this checkpoint after the complete one before it.
@@ -44,8 +44,7 @@ class Content:
         A task that has not heard of a commit reports its committables again; those of earlier
         complete checkpoints were committed under their own numbers.
         """
-        everything = [Staged(**s) for s in self.staged]  # type: ignore[arg-type]
-        return tuple(s for s in everything if s.created > previous)
+        return tuple(s for s in self.staged if s.created > previous)
 
     def counted(self, task: str) -> Counts:
         """Return a task's counters."""
@@ -71,7 +70,6 @@ def prefix(job: str, incarnation: str) -> str:
 
 def write(pipeline: Pipeline, gathering: Gathering) -> bytes:
     """Return the blob of a checkpoint that every task has acknowledged."""
-    staged = [s for ack in gathering.acks for s in ack.staged]
     content = Content(
         version=VERSION,
         job=pipeline.job,
@@ -79,7 +77,7 @@ def write(pipeline: Pipeline, gathering: Gathering) -> bytes:
         pipeline=pipeline.number,
         number=gathering.number,
         positions={source: at for ack in gathering.acks for source, at in ack.positions},
-        staged=tuple({"created": s.created, "sink": s.sink, "content": s.content} for s in staged),
+        staged=tuple(s for ack in gathering.acks for s in ack.staged),
         watermark=watermark(gathering.acks),
         counts={ack.task: ack.counts for ack in gathering.acks},
     )

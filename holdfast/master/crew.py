@@ -5,24 +5,36 @@ one.  Comparing what a worker holds with what the records say is what makes thin
 messages in between only make them fast.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from holdfast.core.placement import Room
-from holdfast.core.task import Place, Task
+from holdfast.core.task import Place
 from holdfast.wire.messages import Held, Hello, TaskKey
+
+Stand = tuple[int | None, float]
+"""The progress of an attempt, and since when it has stood there."""
 
 
 @dataclass
 class Seen:
-    """A worker's last hello, when it came, and since when each attempt stands where it stands.
+    """A worker's last hello, when it came, and where each attempt that it holds stands.
 
-    `lives` are the jobs of which it holds something, as (id, incarnation).
+    `holds` and `stands` are in the order of the hello; `lives` are the jobs of which it holds
+    something, as (id, incarnation).  `agreed` is the edition of the roster with which all of it
+    was found to agree: as long as neither changes, nobody need compare again.
     """
 
     hello: Hello
     at_s: float
-    moved: dict[tuple[TaskKey, int], tuple[int | None, float]] = field(default_factory=dict)
-    lives: frozenset[tuple[str, str]] = frozenset()
+    holds: list[tuple[TaskKey, int]]
+    stands: list[Stand]
+    lives: frozenset[tuple[str, str]]
+    agreed: int | None = None
+
+    def stand(self, key: TaskKey, attempt: int) -> Stand:
+        """Return where an attempt stands; nowhere if it is not held."""
+        one = (key, attempt)
+        return self.stands[self.holds.index(one)] if one in self.holds else (None, 0.0)
 
 
 class Crew:
@@ -37,14 +49,7 @@ class Crew:
         known = self.seen.get(hello.incarnation)
         if known and known.hello.sequence >= hello.sequence:
             return None
-        moved = {}
-        for held in hello.held:
-            one = (held.key, held.attempt)
-            before = known.moved.get(one) if known else None
-            stands = before is not None and before[0] == held.progress
-            moved[one] = before if before and stands else (held.progress, now_s)
-        lives = frozenset((h.key.job, h.key.incarnation) for h in hello.held)
-        self.seen[hello.incarnation] = Seen(hello, now_s, moved, lives)
+        self.seen[hello.incarnation] = _seen(known, hello, now_s)
         others = [i for i, s in self.seen.items() if s.hello.worker == hello.worker]
         replaced = [i for i in others if i != hello.incarnation]
         for incarnation in replaced:
@@ -76,19 +81,19 @@ class Crew:
         """Say whether a worker in contact still holds a task of one life of a job."""
         return any((job, incarnation) in seen.lives for seen in self.seen.values())
 
-    def standing(self, incarnation: str, now_s: float, longer_s: float) -> set[tuple[TaskKey, int]]:
+    def standing(self, incarnation: str, now_s: float, longer_s: float) -> list[Held]:
         """Return a worker's attempts that have not got on for longer than a bound."""
-        seen = self.seen.get(incarnation)
-        return {
-            one
-            for one, (progress, since_s) in (seen.moved if seen else {}).items()
+        seen = self.seen[incarnation]
+        return [
+            held
+            for held, (progress, since_s) in zip(seen.hello.held, seen.stands, strict=True)
             if progress is not None and now_s - since_s > longer_s
-        }
+        ]
 
     def stands_s(self, incarnation: str, held: Held, now_s: float) -> float:
         """Return for how long an attempt has not got on; 0 if its worker cannot say."""
         seen = self.seen.get(incarnation)
-        progress, since_s = (seen.moved if seen else {}).get((held.key, held.attempt), (None, 0.0))
+        progress, since_s = seen.stand(held.key, held.attempt) if seen else (None, 0.0)
         return 0.0 if progress is None else now_s - since_s
 
     def stood_since(self, incarnation: str, key: TaskKey, attempt: int, since_s: float) -> bool:
@@ -97,7 +102,7 @@ class Crew:
         A worker that has said nothing since, or that cannot say, is given the benefit of the doubt.
         """
         seen = self.seen.get(incarnation)
-        progress, moved_s = (seen.moved if seen else {}).get((key, attempt), (None, 0.0))
+        progress, moved_s = seen.stand(key, attempt) if seen else (None, 0.0)
         return seen is not None and progress is not None and moved_s <= since_s < seen.at_s
 
     def place(self, incarnation: str) -> Place | None:
@@ -106,10 +111,20 @@ class Crew:
         return Place(seen.hello.worker, incarnation) if seen else None
 
 
-def missing(hello: Hello, tasks: list[tuple[TaskKey, Task]]) -> list[tuple[TaskKey, Task]]:
-    """Return the tasks that records say this worker runs and that it does not hold."""
-    holds = {(h.key, h.attempt) for h in hello.held}
-    return [(key, task) for key, task in tasks if (key, task.attempt) not in holds]
+def _seen(known: Seen | None, hello: Hello, now_s: float) -> Seen:
+    holds = [(h.key, h.attempt) for h in hello.held]
+    if known and known.holds == holds:  # as nearly always: then nothing need be looked up
+        pairs = zip(known.stands, hello.held, strict=True)
+        stands = [s if s[0] == h.progress else (h.progress, now_s) for s, h in pairs]
+        well = not any(h.failure for h in hello.held)
+        return Seen(hello, now_s, holds, stands, known.lives, known.agreed if well else None)
+    before = dict(zip(known.holds, known.stands, strict=True)) if known else {}
+    stands = []
+    for held, one in zip(hello.held, holds, strict=True):
+        stood = before.get(one)
+        stands.append(stood if stood and stood[0] == held.progress else (held.progress, now_s))
+    lives = frozenset((h.key.job, h.key.incarnation) for h in hello.held)
+    return Seen(hello, now_s, holds, stands, lives)
 
 
 def failed(held: Held) -> bool:

@@ -4,7 +4,7 @@ Taking over is nothing special: the records are loaded, and each keeper does wha
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ from holdfast.core.task import (
     WorkerLost,
 )
 from holdfast.errors import Fenced, Unavailable, UserError
-from holdfast.master.crew import Crew, missing
+from holdfast.master.crew import Crew
 from holdfast.master.desk import Desk
 from holdfast.master.health import Report
 from holdfast.master.history import trim
@@ -198,16 +198,14 @@ class Leader:
             return
         here = Place(hello.worker, hello.incarnation)
         # As of now: a later hello may start more while this one waits for the store.
-        running = self.roster.running_on(hello.incarnation)
+        odd, missing = self.roster.differs(self.crew.seen[hello.incarnation])
         now_s, longer_s = self.desk.ports.clock.now(), self.desk.settings.progress_s
-        standing = self.crew.standing(hello.incarnation, now_s, longer_s)
+        odd += self.crew.standing(hello.incarnation, now_s, longer_s)
         for incarnation in replaced:
             await self._lost(incarnation)
-        for held in hello.held:
-            stands = standing and (held.key, held.attempt) in standing
-            if stands or not self.roster.expects(hello.incarnation, held):
-                await self._held(held, here)
-        for key, task in missing(hello, running):
+        for held in odd:
+            await self._held(held, here)
+        for key, task in missing:
             keeper = self._find(key)
             if keeper:
                 reason = "the worker no longer runs it"
@@ -276,10 +274,10 @@ class Leader:
         while True:
             await self._changed.wait()
             self._changed.clear()
-            self._buried += self._bury_gone()
+            moved, self._moved = self._moved, {}
+            self._buried += self._bury_gone(moved)
             if self._buried >= BURIED_MAX:
                 await self._trim()
-            moved, self._moved = self._moved, {}
             for keeper in [self.jobs[job] for job in moved if job in self.jobs]:
                 if not keeper.closed and not keeper.at_rest():
                     await keeper.look()
@@ -297,8 +295,8 @@ class Leader:
     def _part(self, wanted: Wanted) -> PipelineKeeper:
         return self.jobs[wanted.job].pipelines[wanted.pipeline]
 
-    def _bury_gone(self) -> int:
-        gone = [k for k in self.jobs.values() if k.gone]
+    def _bury_gone(self, moved: Iterable[str]) -> int:
+        gone = [self.jobs[job] for job in moved if job in self.jobs and self.jobs[job].gone]
         for keeper in gone:
             keeper.close()
             del self.jobs[keeper.state.id]

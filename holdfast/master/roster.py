@@ -6,6 +6,7 @@ placing a task costs what that worker or task costs, however many jobs there are
 
 from holdfast.core.pipeline import Pipeline
 from holdfast.core.task import Task, TaskStatus
+from holdfast.master.crew import Seen
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.wire.messages import Held, TaskKey
 
@@ -18,6 +19,8 @@ class Roster:
         self.used: dict[str, int] = {}
         self._on: dict[str, dict[TaskKey, Task]] = {}
         self._seen: dict[str, tuple[Task, ...]] = {}
+        self._edition = 0
+        self._editions: dict[str, int] = {}
 
     def note(self, keeper: PipelineKeeper) -> None:
         """Take in how a pipeline's tasks stand now."""
@@ -43,31 +46,49 @@ class Roster:
         """Return the worker incarnations that some task is placed on."""
         return set(self._on)
 
-    def running_on(self, incarnation: str) -> list[tuple[TaskKey, Task]]:
-        """Return the tasks that records say a worker runs."""
-        on = self._on.get(incarnation, {})
-        return [(key, task) for key, task in on.items() if task.status is TaskStatus.RUNNING]
+    def differs(self, seen: Seen) -> tuple[list[Held], list[tuple[TaskKey, Task]]]:
+        """Compare what a worker holds with what the records say it runs.
 
-    def expects(self, incarnation: str, held: Held) -> bool:
-        """Say whether a worker holds what the records say it runs, and it has not failed."""
-        task = self._on.get(incarnation, {}).get(held.key)
-        return (
-            task is not None
-            and task.attempt == held.attempt
-            and task.status is TaskStatus.RUNNING
-            and held.failure is None
-        )
+        Return the attempts that are not what they say, or that failed, and the tasks it lacks.
+        """
+        incarnation = seen.hello.incarnation
+        edition = self._editions.get(incarnation, 0)
+        if seen.agreed == edition:
+            return [], []
+        on, holds = self._on.get(incarnation, {}), set(seen.holds)
+        odd = [held for held in seen.hello.held if not _expected(on.get(held.key), held)]
+        running = [(key, task) for key, task in on.items() if task.status is TaskStatus.RUNNING]
+        missing = [(key, task) for key, task in running if (key, task.attempt) not in holds]
+        if not odd and not missing:
+            seen.agreed = edition
+        return odd, missing
 
     def _put(self, incarnation: str, key: TaskKey, task: Task) -> None:
+        self._changed(incarnation)
         self._on.setdefault(incarnation, {})[key] = task
         self.used[incarnation] = self.used.get(incarnation, 0) + task.slots
 
     def _take(self, incarnation: str, key: TaskKey, task: Task) -> None:
+        self._changed(incarnation)
         on = self._on[incarnation]
         del on[key]
         self.used[incarnation] -= task.slots
         if not on:
-            del self._on[incarnation], self.used[incarnation]
+            del self._on[incarnation], self.used[incarnation], self._editions[incarnation]
+
+    def _changed(self, incarnation: str) -> None:
+        self._edition += 1
+        self._editions[incarnation] = self._edition
+
+
+def _expected(task: Task | None, held: Held) -> bool:
+    """Say whether a worker holds what the records say it runs, and it has not failed."""
+    return (
+        task is not None
+        and task.attempt == held.attempt
+        and task.status is TaskStatus.RUNNING
+        and held.failure is None
+    )
 
 
 def hangs(pipeline: Pipeline, task: Task, stands_s: float, bound_s: float) -> str | None:

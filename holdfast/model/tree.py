@@ -8,11 +8,16 @@ name): `Block.find` and `Block.leaves` see through both, `Block.get` does not.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Place
 
-Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
-"""What a tree becomes when its places are dropped: exactly what JSON can hold."""
+if TYPE_CHECKING:
+    Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
+    """What a tree becomes when its places are dropped: exactly what JSON can hold."""
+else:
+    # Decoders of messages and blobs cannot follow a type that refers to itself.
+    Plain = Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,8 @@ A frame is `[version, type, fields]`.  A version or type this code does not know
 a value of another type is an error, never a guess: the link is closed, and both sides say why.
 """
 
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
-
 import msgspec
 
-from holdfast.core.gather import Acked, Staged
 from holdfast.errors import HoldfastError
 from holdfast.wire.messages import (
     Barrier,
@@ -32,33 +28,9 @@ KINDS = (
     Barrier, BarrierAck, DeployTask, EndConfirmed, EndReport, Hello, StopTask, Welcome,
 )  # fmt: skip
 
-T = TypeVar("T")
-
-
-# `Plain` refers to itself, which msgspec cannot follow; what a frame holds is plain anyway.
-@dataclass(frozen=True, slots=True)
-class _Staged(Staged):
-    content: Any
-
-
-@dataclass(frozen=True, slots=True)
-class _Acked(Acked):
-    positions: tuple[tuple[str, Any], ...]
-    staged: tuple[_Staged, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _BarrierAck(BarrierAck):
-    acked: _Acked
-
-
-@dataclass(frozen=True, slots=True)
-class _DeployTask(DeployTask):
-    positions: tuple[tuple[str, Any], ...] | None
-
-
-_READ_AS: dict[type[Any], type[Any]] = {BarrierAck: _BarrierAck, DeployTask: _DeployTask}
-_DECODERS = {kind.__name__: msgspec.msgpack.Decoder(_READ_AS.get(kind, kind)) for kind in KINDS}
+_DECODERS: dict[str, "msgspec.msgpack.Decoder[ToWorker | ToLeader]"] = {
+    kind.__name__: msgspec.msgpack.Decoder(kind) for kind in KINDS
+}
 _ENCODER = msgspec.msgpack.Encoder()
 _FRAME = msgspec.msgpack.Decoder(tuple[int, str, msgspec.Raw])
 
@@ -84,23 +56,6 @@ def decode(frame: bytes) -> ToWorker | ToLeader:
             )
         if name not in _DECODERS:
             raise FrameUnreadable(f"There is no message '{name}'.", code="wire.unknown")
-        return _proper(_DECODERS[name].decode(body))
+        return _DECODERS[name].decode(body)
     except msgspec.DecodeError as error:
         raise FrameUnreadable(f"A message cannot be read: {error}.", code="wire.damaged") from error
-
-
-def _proper(read: Any) -> ToWorker | ToLeader:
-    """Return a message of the type that everybody else knows."""
-    match read:
-        case _BarrierAck(acked=acked):
-            staged = tuple(_as(Staged, s) for s in acked.staged)
-            return BarrierAck(read.term, read.key, _as(Acked, acked, staged=staged))
-        case _DeployTask():
-            return _as(DeployTask, read)
-    message: ToWorker | ToLeader = read
-    return message
-
-
-def _as(kind: type[T], read: Any, **instead: Any) -> T:
-    values = {f.name: getattr(read, f.name) for f in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{**values, **instead})

@@ -7,14 +7,18 @@ safe to repeat, and what matters is said again until it is confirmed.
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from holdfast.core.checkpoint import Kind
 from holdfast.core.gather import Acked, Counts
 from holdfast.model.tree import Plain
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TaskKey:
-    """Which task of which life of which job.  An attempt of it is named beside it."""
+class TaskKey(msgspec.Struct, frozen=True, order=True):
+    """Which task of which life of which job.  An attempt of it is named beside it.
+
+    Heartbeats name thousands: a struct is read, compared and hashed faster than a dataclass.
+    """
 
     job: str
     incarnation: str
@@ -22,8 +26,7 @@ class TaskKey:
     task: str
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(msgspec.Struct, frozen=True):
     """One attempt on a worker: it runs, or it failed and the leader has not yet heard.
 
     `progress` grows whenever the task gets on, rows or not; None from a worker that cannot say.

@@ -129,7 +129,9 @@ class HadoopCatalog:
         """Do nothing: `commit_table` has.  Called by the library after a commit."""
 
     def _files(self, location: str) -> "FileIO":
-        made: FileIO = iceberg("io").load_file_io(self._properties, location)
+        # The library's first choice imports pandas, which takes a second, and nothing needs it.
+        chosen = {"py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO", **self._properties}
+        made: FileIO = iceberg("io").load_file_io(chosen, location)
         return made
 
     def _table(self, identifier: Identifier, metadata: "TableMetadata", location: str) -> "Table":

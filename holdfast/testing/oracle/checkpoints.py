@@ -74,9 +74,7 @@ def _built(story: Story, old: Pipeline, new: Pipeline, acks: dict[AckKey, Ack]) 
         positions.update(ack.positions)
         staged.update(ack.staged)
         marks.append((ack.watermark, ack.idle))
-    held = Counter(
-        (int(str(s["created"])), s["sink"], file_name(s["content"])) for s in content.staged
-    )
+    held = Counter((s.created, s.sink, file_name(s.content)) for s in content.staged)
     if content.positions != positions or held != staged:
         yield f"I28 checkpoint {done.number} is not what its tasks answered"
     wanted = _watermark(marks)

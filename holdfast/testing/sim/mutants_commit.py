@@ -189,7 +189,7 @@ def listeners_skipped_for_commits_found() -> Iterator[None]:
     async def quick(self: PipelineKeeper, effect: Commit) -> None:
         content = blob.read(await self._blob(effect.completed.blob))
         state, number = self.state, effect.completed.number
-        for sink in {str(s["sink"]) for s in content.staged}:
+        for sink in {s.sink for s in content.staged}:
             user = commit_user(state.job, state.incarnation, state.number, sink)
             order = CommitOrder(self.life, user, number, sink, (), None)
             table = await self.desk.ports.tables.read(order)

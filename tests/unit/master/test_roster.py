@@ -6,8 +6,9 @@ from typing import Any
 from holdfast.core.completion import Completion
 from holdfast.core.pipeline import Pipeline
 from holdfast.core.task import Place, Task, TaskStatus
+from holdfast.master.crew import Crew
 from holdfast.master.roster import Roster, hangs
-from holdfast.wire.messages import Held, TaskKey
+from holdfast.wire.messages import Held, Hello, TaskKey
 
 HERE = Place("w1", "w1-1")
 
@@ -36,13 +37,26 @@ def waiting(task: str) -> Task:
     return Task(task, ("a",), slots=2)
 
 
+Differs = tuple[list[Held], list[tuple[TaskKey, Task]]]
+
+
+def differs(roster: Roster, *held: Held, incarnation: str = "w1-1") -> Differs:
+    crew = Crew(0.0)
+    crew.take(Hello("w1", incarnation, 1, 1, 4, (), held), 1.0)
+    return roster.differs(crew.seen[incarnation])
+
+
+def lacks(roster: Roster) -> list[str]:
+    return [key.task for key, _ in differs(roster)[1]]
+
+
 def test_tasks_are_known_where_they_run_and_their_slots_are_counted() -> None:
     roster, kept = Roster(), Kept(1)
     roster.note(kept.now(waiting("t1"), waiting("t2")))
     assert list(roster.waiting) == [kept.key] and roster.used == {} and roster.placed() == set()
     roster.note(kept.now(on("t1"), on("t2", TaskStatus.PLACED)))
     assert not roster.waiting and roster.used == {"w1-1": 4} and roster.placed() == {"w1-1"}
-    assert [key.task for key, _ in roster.running_on("w1-1")] == ["t1"], "placed does not run yet"
+    assert lacks(roster) == ["t1"], "placed does not run yet"
     roster.note(kept.now(on("t1"), on("t2", place=Place("w2", "w2-1"))))
     assert roster.used == {"w1-1": 2, "w2-1": 2}
     roster.note(kept.now(waiting("t1"), on("t2", place=Place("w2", "w2-1"))))
@@ -55,7 +69,7 @@ def test_what_is_forgotten_leaves_nothing() -> None:
     roster.note(other.now(on("t1")))
     roster.forget(one)  # type: ignore[arg-type]
     assert roster.used == {"w1-1": 2} and not roster.waiting
-    assert roster.running_on("w1-1") == [(TaskKey("j", "i", 2, "t1"), on("t1"))]
+    assert differs(roster) == ([], [(TaskKey("j", "i", 2, "t1"), on("t1"))])
     roster.forget(one)  # type: ignore[arg-type]
     roster.forget(other)  # type: ignore[arg-type]
     assert roster.used == {} and roster.placed() == set()
@@ -65,12 +79,38 @@ def test_only_the_attempt_that_runs_and_has_not_failed_is_expected() -> None:
     roster, kept = Roster(), Kept(1)
     roster.note(kept.now(on("t1"), on("t2", TaskStatus.PLACED)))
     key = kept.task_key("t1")
-    assert roster.expects("w1-1", Held(key, 1))
-    assert not roster.expects("w1-1", Held(key, 2)), "another attempt"
-    assert not roster.expects("w2-1", Held(key, 1)), "another worker"
-    assert not roster.expects("w1-1", Held(key, 1, "a row could not be read"))
-    assert not roster.expects("w1-1", Held(kept.task_key("t2"), 1)), "that it runs is news"
-    assert not roster.expects("w1-1", Held(kept.task_key("t3"), 1))
+    assert differs(roster, Held(key, 1)) == ([], [])
+    for odd in (
+        Held(key, 2),  # another attempt
+        Held(key, 1, "a row could not be read"),
+        Held(kept.task_key("t2"), 1),  # that it runs is news
+        Held(kept.task_key("t3"), 1),
+    ):
+        assert differs(roster, odd)[0] == [odd]
+    assert differs(roster, Held(key, 1), incarnation="w2-1")[0], "another worker"
+
+
+def test_what_agreed_is_compared_again_once_either_side_changes() -> None:
+    roster, crew, kept = Roster(), Crew(0.0), Kept(1)
+    roster.note(kept.now(on("t1")))
+    one, two = Held(kept.task_key("t1"), 1), Held(kept.task_key("t2"), 1)
+
+    def beat(sequence: int, *held: Held) -> Differs:
+        crew.take(Hello("w1", "w1-1", sequence, 1, 4, (), held), float(sequence))
+        return roster.differs(crew.seen["w1-1"])
+
+    assert beat(1, one) == beat(2, one) == ([], [])
+    assert crew.seen["w1-1"].agreed is not None
+    assert beat(3, one, two) == ([two], []), "it holds more"
+    assert beat(4, one) == ([], [])
+    failed = Held(one.key, 1, "a row could not be read")
+    assert beat(5, failed) == ([failed], []) == beat(6, failed), "the same one, but it failed"
+    assert beat(7, one) == ([], [])
+    roster.note(kept.now(on("t1"), on("t2")))
+    assert [key for key, _ in beat(8, one)[1]] == [two.key], "the records want more"
+    assert beat(9, two, one) == ([], []), "in another order"
+    roster.note(kept.now(waiting("t1"), waiting("t2")))
+    assert beat(10, two, one) == ([two, one], []), "the records want nothing"
 
 
 def test_a_task_hangs_once_it_stands_for_too_long_with_rows_left() -> None:

@@ -35,10 +35,10 @@ def test_a_cache_belongs_to_one_java() -> None:
 
 def test_the_flags_are_the_versions_own() -> None:
     assert aot.use(NEW) == []
-    assert aot.record(NEW, Path("/c")) == ["-XX:AOTCacheOutput=/c"]
+    assert aot.record(NEW, Path("/c")) == ["-XX:AOTCacheOutput=/c", *aot.NO_PROFILES]
     assert aot.record(OLD, Path("/c")) == ["-XX:ArchiveClassesAtExit=/c"]
     new, old = made(NEW), made(OLD)
-    assert aot.use(NEW) == [f"-XX:AOTCache={new}"]
+    assert aot.use(NEW) == [f"-XX:AOTCache={new}", *aot.NO_PROFILES]
     assert aot.use(OLD) == [f"-XX:SharedArchiveFile={old}"]
 
 

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from dataclasses import replace
 
+import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
@@ -49,7 +49,7 @@ def test_a_barrier_waits_for_the_slice_and_the_slice_for_nobody(play: Play) -> N
 
 def test_tasks_have_pools_of_their_own_and_one_is_stopped_alone(play: Play) -> None:
     async def part(bench: Bench) -> None:
-        first, second = bench.key, replace(bench.key, task="p1-t2")
+        first, second = bench.key, msgspec.structs.replace(bench.key, task="p1-t2")
         bench.deploy(TWO_TASKS)
         await bench.until(lambda: len(Cellar.writes) == 1)
         bench.key = second
