@@ -96,13 +96,14 @@ class Journal:
         records = (job, *(part.state for part in keeper.pipelines.values()))
         if len(records) == len(life.records) and all(map(is_, records, life.records)):
             return
+        known = {r.number: r for r in life.records if isinstance(r, Pipeline)}
         life.records = records
         about: dict[str, Any] = {"status": job.status.value}
         if job.reason:
             about["reason"] = job.reason
         self._note(life, job.id, "job", job.status, f"job is {job.status}", about)
         for part in keeper.pipelines.values():
-            for key, value, message, facts in _facts(part.state):
+            for key, value, message, facts in _facts(part.state, known.get(part.state.number)):
                 usual = new and key.startswith(("pipeline", "task"))
                 self._note(life, job.id, key, value, "" if usual else message, facts)
 
@@ -117,12 +118,17 @@ class Journal:
             say(message, job_id=job, **about)
 
 
-def _facts(pipeline: Pipeline) -> Iterator[tuple[str, object, str, dict[str, Any]]]:
-    """Yield what is worth a line: key, value, sentence (empty: no line), facts beside it."""
+def _facts(
+    pipeline: Pipeline, before: Pipeline | None
+) -> Iterator[tuple[str, object, str, dict[str, Any]]]:
+    """Yield what is worth a line: key, value, sentence (empty: no line), facts beside it.
+
+    Tasks that stand as before are left out: a checkpoint changes none of them.
+    """
     number = pipeline.number
     part: dict[str, Any] = {"pipeline": number}
     yield f"pipeline {number}", pipeline.status, f"pipeline is {pipeline.status}", part
-    for task in pipeline.tasks:
+    for task in pipeline.tasks if not before or before.tasks is not pipeline.tasks else ():
         facts = {**part, "task": task.id, "attempt": task.attempt}
         if task.place:
             facts["worker"] = task.place.worker

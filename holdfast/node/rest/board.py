@@ -6,7 +6,7 @@ read of the API ever asks a worker.
 """
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -33,27 +33,39 @@ LOOKS_TOGETHER = 200
 TaskId = tuple[int, str]
 
 
-@dataclass
+Point = tuple[float, int, int]
+"""A moment, and the rows that a task had read and written by then."""
+
+
+@dataclass(slots=True)
 class Rate:
-    """A counter's last values, with the moments they were seen at."""
+    """How far a task is now, and was a while ago.  There are thousands: three points must do."""
 
-    seen: deque[tuple[float, int, int]] = field(default_factory=deque)
-    attempt: int = 0
+    attempt: int
+    start: Point
+    middle: Point
+    last: Point
 
-    def take(self, now_s: float, attempt: int, read: int, written: int) -> None:
+    @classmethod
+    def of(cls, now_s: float, held: Held) -> "Rate":
+        """Begin to count."""
+        point = (now_s, held.read, held.written)
+        return cls(held.attempt, point, point, point)
+
+    def take(self, now_s: float, held: Held) -> None:
         """Note how far a task is.  Another attempt counts from where it was restored."""
-        if attempt != self.attempt or (self.seen and read < self.seen[-1][1]):
-            self.attempt = attempt
-            self.seen.clear()
-        self.seen.append((now_s, read, written))
-        while len(self.seen) > 2 and self.seen[0][0] < now_s - RATE_S:
-            self.seen.popleft()
+        self.last = point = (now_s, held.read, held.written)
+        if held.attempt != self.attempt or held.read < self.middle[1]:
+            self.attempt = held.attempt
+            self.start = self.middle = point
+        elif now_s - self.middle[0] >= RATE_S / 2:
+            self.start, self.middle = self.middle, point
 
     def per_second(self) -> tuple[float, float]:
         """Return rows read and written a second."""
-        if len(self.seen) < 2:
+        (from_s, read, written), (to_s, read_now, written_now) = self.start, self.last
+        if from_s == to_s:
             return 0.0, 0.0
-        (from_s, read, written), (to_s, read_now, written_now) = self.seen[0], self.seen[-1]
         span_s = max(to_s - from_s, 0.001)
         return (read_now - read) / span_s, max(0.0, (written_now - written) / span_s)
 
@@ -229,8 +241,11 @@ class Board:
                 sight = self.lives.get(held.key.job)
                 if sight and sight.job.incarnation == held.key.incarnation:
                     one = (held.key.pipeline, held.key.task)
-                    rate = sight.rates.get(one) or Rate()
-                    rate.take(now_s, held.attempt, held.read, held.written)
+                    rate = sight.rates.get(one)
+                    if rate:
+                        rate.take(now_s, held)
+                    else:
+                        rate = Rate.of(now_s, held)
                     running.setdefault(held.key.job, {})[one] = rate
         for job, sight in self.lives.items():
             sight.rates = running.get(job, {})

@@ -231,4 +231,4 @@ def _job(
 
 def _ahead(sight: Sight | None, pipeline: int) -> int:
     rates = sight.rates.items() if sight else ()
-    return sum(r.seen[-1][1] for (number, _), r in rates if number == pipeline and r.seen)
+    return sum(r.last[1] for (number, _), r in rates if number == pipeline)

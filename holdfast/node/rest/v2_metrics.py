@@ -30,8 +30,8 @@ def metrics_of(
     read, written = totals.read, totals.written
     ran_s = max(0.001, (job.ended_s if over else time.time()) - job.since_s)
     if sight and not over:
-        read = max(read, sum(r.seen[-1][1] for r in sight.rates.values() if r.seen))
-        written = max(written, sum(r.seen[-1][2] for r in sight.rates.values() if r.seen))
+        read = max(read, sum(r.last[1] for r in sight.rates.values()))
+        written = max(written, sum(r.last[2] for r in sight.rates.values()))
     read_s, written_s = (read / ran_s, written / ran_s)
     if sight and not over:
         read_s, written_s = sight.rate()
