@@ -10,22 +10,23 @@ from collections.abc import Sequence
 from holdfast.connect.sink import Identifier
 from holdfast.connectors.delta.actions import File, Staged
 from holdfast.connectors.delta.log import DeltaLog, same_columns
+from holdfast.connectors.delta.tails import TailLog, Tails
 from holdfast.connectors.lake.moves import first_gone, lost, move
-from holdfast.connectors.lake.place import Place, no_table
+from holdfast.connectors.lake.place import Place
 from holdfast.errors import Unavailable, UserError
 
 TRIES = 10
 
 
-def commit(identifier: Identifier, place: Place, staged: Sequence[Staged]) -> None:
+def commit(identifier: Identifier, place: Place, staged: Sequence[Staged], tails: Tails) -> None:
     """Make what was staged for one table visible.  A repeated identifier changes nothing."""
     files = [file for one in staged for file in one.files]
     for _ in range(TRIES):
-        log = _loaded(place)
+        log = tails.latest(place, identifier.user)
         if log.last(identifier.user) >= identifier.number:
             return
         _check_columns(log, staged)
-        _bring(log, identifier, files)
+        _bring(place, identifier, files, tails)
         if log.add(identifier, files):
             for one in staged:
                 place.remove(one.folder)
@@ -36,29 +37,26 @@ def commit(identifier: Identifier, place: Place, staged: Sequence[Staged]) -> No
     )
 
 
-def check(identifier: Identifier, place: Place, staged: Sequence[Staged]) -> None:
+def check(identifier: Identifier, place: Place, staged: Sequence[Staged], tails: Tails) -> None:
     """Raise UserError if the commit is not made, and files it needs are gone."""
     files = [file for one in staged for file in one.files]
     missing = first_gone(place, files)
-    if missing and _loaded(place).last(identifier.user) < identifier.number:
+    if missing and not _is_made(identifier, place, tails):
         raise lost("Delta", place, missing)
 
 
-def _bring(log: DeltaLog, identifier: Identifier, files: Sequence[File]) -> None:
+def _bring(place: Place, identifier: Identifier, files: Sequence[File], tails: Tails) -> None:
     """Move files to where the table has them, unless somebody has."""
-    missing = move(log.place, files)
-    if missing and _loaded(log.place).last(identifier.user) < identifier.number:
-        raise lost("Delta", log.place, missing[0])
+    missing = move(place, files)
+    if missing and not _is_made(identifier, place, tails):
+        raise lost("Delta", place, missing[0])
 
 
-def _loaded(place: Place) -> DeltaLog:
-    log = DeltaLog.load(place)
-    if log is None:
-        raise no_table("Delta", place)
-    return log
+def _is_made(identifier: Identifier, place: Place, tails: Tails) -> bool:
+    return tails.latest(place, identifier.user).last(identifier.user) >= identifier.number
 
 
-def _check_columns(log: DeltaLog, staged: Sequence[Staged]) -> None:
+def _check_columns(log: DeltaLog | TailLog, staged: Sequence[Staged]) -> None:
     for one in staged:
         if not same_columns(log.schema, one.columns) or log.partitions != one.partitions:
             raise UserError(

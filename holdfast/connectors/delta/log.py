@@ -13,6 +13,7 @@ from typing import Any
 
 from holdfast.connect.sink import Identifier
 from holdfast.connectors.delta.actions import File
+from holdfast.connectors.delta.lines import facts
 from holdfast.connectors.delta.schema import from_delta, refusals
 from holdfast.connectors.lake.place import Place
 from holdfast.connectors.library import load_library
@@ -26,7 +27,6 @@ CHECKPOINT_EVERY = 10
 
 INTERVAL = "delta.checkpointInterval"
 TRIES = 20
-USER, NUMBER, WATERMARK = "holdfast.user", "holdfast.number", "holdfast.watermark"
 
 
 class DeltaLog:
@@ -45,9 +45,7 @@ class DeltaLog:
         except library.exceptions.TableNotFoundError:
             return None
         except (library.exceptions.DeltaError, OSError) as error:
-            raise Unavailable(
-                f"Delta cannot read the table {place.url}: {error}.", code="sink.table_unreadable"
-            ) from error
+            raise _unreadable(place, error) from error
         return cls(place, table)
 
     @classmethod
@@ -80,6 +78,21 @@ class DeltaLog:
         return found
 
     @property
+    def version(self) -> int:
+        """The version that was read."""
+        return int(self._table.version())
+
+    @property
+    def protocol(self) -> Any:
+        """What readers and writers of the table must know, as the library tells it."""
+        return self._table.protocol()
+
+    @property
+    def every(self) -> int:
+        """After how many versions the state is written down whole."""
+        return int(self._table.metadata().configuration.get(INTERVAL, CHECKPOINT_EVERY))
+
+    @property
     def columns(self) -> list[Column]:
         """The columns of the table."""
         return from_delta(self.schema)
@@ -110,16 +123,16 @@ class DeltaLog:
 
     def last(self, user: str) -> int:
         """Return the highest number that this user has committed; -1 for none."""
-        found = self._table.transaction_version(user)
+        try:
+            found = self._table.transaction_version(user)  # reads the log, which others may shorten
+        except (_library().exceptions.DeltaError, OSError) as error:
+            raise _unreadable(self.place, error) from error
         return -1 if found is None else int(found)
 
     def add(self, identifier: Identifier, files: Sequence[File]) -> bool:
         """Add files and the number on top of this state; False if the state has moved on."""
         library = _library()
-        at = self._table.version()
-        facts = {USER: identifier.user, NUMBER: str(identifier.number)}
-        if identifier.watermark is not None:
-            facts[WATERMARK] = str(identifier.watermark)
+        at = self.version
         now_ms = int(time.time() * 1000)
         mark = library.Transaction(identifier.user, identifier.number, now_ms)
         try:
@@ -129,7 +142,9 @@ class DeltaLog:
                 schema=self._table.schema(),
                 partition_by=self.partitions,
                 commit_properties=library.CommitProperties(
-                    custom_metadata=facts, app_transactions=[mark], max_commit_retries=TRIES
+                    custom_metadata=facts(identifier),
+                    app_transactions=[mark],
+                    max_commit_retries=TRIES,
                 ),
                 # The library would list the whole log after every commit; we do it now and then.
                 post_commithook_properties=library.PostCommitHookProperties(
@@ -139,27 +154,52 @@ class DeltaLog:
         except library.exceptions.CommitFailedError:
             return False
         except (library.exceptions.DeltaError, OSError) as error:
-            raise OutcomeUnknown(
-                f"Delta cannot tell whether commit {identifier.number} to {self.place.url} was"
-                f" made: {error}. It looks again.",
-                code="sink.commit_unknown",
-            ) from error
+            raise unknown(identifier, self.place, error) from error
         self._write_down(at)
         return True
+
+    def shorten(self) -> None:
+        """Write the state down whole, and let go of the log that has expired."""
+        self._table.create_checkpoint()
+        self._table.cleanup_metadata()
 
     def _write_down(self, before: int) -> None:
         """Write the state down whole now and then, and let go of the log that has expired.
 
         The commit is made by now, so whatever goes wrong here is only said.
         """
-        every = int(self._table.metadata().configuration.get(INTERVAL, CHECKPOINT_EVERY))
+        every = self.every
         try:
             self._table.update_incremental()
-            if self._table.version() // every != before // every:
-                self._table.create_checkpoint()
-                self._table.cleanup_metadata()
+            if self.version // every != before // every:
+                self.shorten()
         except (_library().exceptions.DeltaError, OSError) as error:
             log.warning("The log of %s was not shortened: %s", self.place.url, error)
+
+
+def shorten(place: Place) -> None:
+    """Write the state of a table down whole; whatever goes wrong is only said."""
+    try:
+        found = DeltaLog.load(place)
+        if found is not None:
+            found.shorten()
+    except (_library().exceptions.DeltaError, OSError, Unavailable) as error:
+        log.warning("The log of %s was not shortened: %s", place.url, error)
+
+
+def unknown(identifier: Identifier, place: Place, error: Exception) -> OutcomeUnknown:
+    """Return the error for a commit that may have been made."""
+    return OutcomeUnknown(
+        f"Delta cannot tell whether commit {identifier.number} to {place.url} was made: {error}."
+        " It looks again.",
+        code="sink.commit_unknown",
+    )
+
+
+def _unreadable(place: Place, error: Exception) -> Unavailable:
+    return Unavailable(
+        f"Delta cannot read the table {place.url}: {error}.", code="sink.table_unreadable"
+    )
 
 
 def check_library() -> None:

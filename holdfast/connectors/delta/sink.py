@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from holdfast.connect.plugin import Context
 from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers, Sink, Staging
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.delta.actions import VERSION, Staged, file_of
@@ -10,6 +11,7 @@ from holdfast.connectors.delta.commit import check, commit
 from holdfast.connectors.delta.log import DeltaLog, check_library
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.schema import to_delta
+from holdfast.connectors.delta.tails import Tails
 from holdfast.connectors.lake.columns import fit, fitted
 from holdfast.connectors.lake.footers import staged_parts
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
@@ -34,6 +36,10 @@ known, `holdfast.watermark`. Delta has no tags, so savepoints get none: the vers
 is the one whose `holdfast.number` is the savepoint's checkpoint, or the last one below it.
 """
 
+    def __init__(self, options: DeltaSinkOptions, context: Context) -> None:
+        super().__init__(options, context)
+        self._tails = Tails()
+
     @classmethod
     def lacks(cls, options: DeltaSinkOptions, spark: Mapping[str, str]) -> Iterator[str]:
         """Yield what Spark would need to write there."""
@@ -56,9 +62,10 @@ is the one whose `holdfast.number` is the savepoint's checkpoint, or the last on
         staged = [_staged(c) for c in committables]
         tables = {url: [s for s in staged if s.url == url] for url in (s.url for s in staged)}
         for url, part in tables.items():
-            check(identifier, self._place(url), part)  # all tables, before the first one shows any
+            # All tables, before the first one shows any.
+            check(identifier, self._place(url), part, self._tails)
         for url, part in tables.items():
-            commit(identifier, self._place(url), part)
+            commit(identifier, self._place(url), part, self._tails)
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
