@@ -57,6 +57,7 @@ def test_a_list_asked_again_is_as_new_as_the_first_time(tmp_path: Path) -> None:
 
         while (first := await listed())["committedRows"] != 100:
             await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # ages are told in milliseconds
         again = await listed()
         assert again["secondsSinceLastCheckpoint"] > first["secondsSinceLastCheckpoint"]
         await master.checkpoint("17", 250)
