@@ -276,8 +276,8 @@ def _report(seen: list[Seen]) -> Report:
         profile="\n".join(f"{s.kind}, {s.size.jobs} jobs\n{s.profile}" for s in seen if s.profile),
         notes=(
             "control time: from the moment a checkpoint is due until the record that completes it"
-            f" is durable; workers answer at once; measured {SETTLE_INTERVALS:g} intervals after the"
-            " takeover",
+            f" is durable; workers answer at once; measured {SETTLE_INTERVALS:g} intervals after"
+            " the takeover",
             "takeover: from the election after a kill -9 until all records are taken over and all"
             " workers answered; workers beat every 0.5 s",
             f"most checkpoints a second within {P99_S:g} s: {'; '.join(limits)}",
