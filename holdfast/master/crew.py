@@ -33,8 +33,8 @@ class Seen:
 
     def stand(self, key: TaskKey, attempt: int) -> Stand:
         """Return where an attempt stands; nowhere if it is not held."""
-        one = (key, attempt)
-        return self.stands[self.holds.index(one)] if one in self.holds else (None, 0.0)
+        pairs = zip(self.holds, self.stands, strict=True)
+        return next((stand for one, stand in pairs if one == (key, attempt)), (None, 0.0))
 
 
 class Crew:
@@ -116,7 +116,7 @@ def _seen(known: Seen | None, hello: Hello, now_s: float) -> Seen:
     if known and known.holds == holds:  # as nearly always: then nothing need be looked up
         pairs = zip(known.stands, hello.held, strict=True)
         stands = [s if s[0] == h.progress else (h.progress, now_s) for s, h in pairs]
-        well = not any(h.failure for h in hello.held)
+        well = all(h.failure is None for h in hello.held)
         return Seen(hello, now_s, holds, stands, known.lives, known.agreed if well else None)
     before = dict(zip(known.holds, known.stands, strict=True)) if known else {}
     stands = []
@@ -125,8 +125,3 @@ def _seen(known: Seen | None, hello: Hello, now_s: float) -> Seen:
         stands.append(stood if stood and stood[0] == held.progress else (held.progress, now_s))
     lives = frozenset((h.key.job, h.key.incarnation) for h in hello.held)
     return Seen(hello, now_s, holds, stands, lives)
-
-
-def failed(held: Held) -> bool:
-    """Say whether a held attempt is one that has failed."""
-    return held.failure is not None

@@ -54,8 +54,9 @@ class Rate:
 
     def take(self, now_s: float, held: Held) -> None:
         """Note how far a task is.  Another attempt counts from where it was restored."""
-        self.last = point = (now_s, held.read, held.written)
-        if held.attempt != self.attempt or held.read < self.middle[1]:
+        before, point = self.last, (now_s, held.read, held.written)
+        self.last = point
+        if held.attempt != self.attempt or held.read < before[1]:
             self.attempt = held.attempt
             self.start = self.middle = point
         elif now_s - self.middle[0] >= RATE_S / 2:
