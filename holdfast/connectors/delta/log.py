@@ -8,7 +8,8 @@ library refuses it if a commit of the same user came in between, and we look aga
 import json
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from holdfast.connect.sink import Identifier
@@ -169,20 +170,25 @@ class DeltaLog:
         The commit is made by now, so whatever goes wrong here is only said.
         """
         every = self.every
-        try:
+        with _only_said(self.place):
             self._table.update_incremental()
             if self.version // every != before // every:
                 self.shorten()
-        except (_library().exceptions.DeltaError, OSError) as error:
-            log.warning("The log of %s was not shortened: %s", self.place.url, error)
 
 
 def shorten(place: Place) -> None:
     """Write the state of a table down whole; whatever goes wrong is only said."""
-    try:
+    with _only_said(place):
         found = DeltaLog.load(place)
         if found is not None:
             found.shorten()
+
+
+@contextmanager
+def _only_said(place: Place) -> Iterator[None]:
+    """Let what goes wrong be said, and go on."""
+    try:
+        yield
     except (_library().exceptions.DeltaError, OSError, Unavailable) as error:
         log.warning("The log of %s was not shortened: %s", place.url, error)
 
