@@ -19,7 +19,7 @@ SEED ?=
 CLUSTER ?=
 CROWD ?= 200
 
-.PHONY: help setup demo test lint fmt sim crashpoints mutants sinks api chaos kills frozen crowd compat bench performance docs ui ui-test screenshots clean
+.PHONY: help setup demo test lint fmt sim crashpoints mutants sinks api chaos kills frozen crowd compat bench performance docs jar ui ui-test screenshots clean
 
 help: ## List the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -86,6 +86,9 @@ crowd: $(READY) ## Submit many jobs at once to two small workers (CROWD=200)
 
 sinks: $(READY) ## Check every sink against the real thing: crashes, rivals, hundreds of commits (ONLY=delta)
 	@$(PY) -m pytest -m "" tests/conformance -k "sink and ($(or $(ONLY),test))" --durations=10
+
+jar: $(READY) ## Compile what of Holdfast runs inside Spark's JVM anew
+	@$(PY) -m holdfast.worker.jars.build
 
 ui: ## Build the pages anew (needs npm; users never do)
 	@cd ui && npm install --no-save --ignore-scripts --no-audit --no-fund --silent && npm run build --silent

@@ -4,7 +4,7 @@ One source may hand over many tables.  A transform takes such a mapping and retu
 writes one.  Everything is lazy: Spark sees one plan from read to write.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -52,7 +52,7 @@ class Rows:
     @property
     def visible(self) -> "DataFrame":
         """The frame without hidden columns, for sinks that write plain rows."""
-        return self.frame.drop(*HIDDEN)
+        return self.frame.drop(*HIDDEN) if self.hidden else self.frame
 
     @property
     def kind_sql(self) -> str:
@@ -63,6 +63,23 @@ class Rows:
     def hidden(self) -> tuple[str, ...]:
         """The hidden columns this frame has, which a transform must carry along."""
         return tuple(c for c in self.frame.columns if c in HIDDEN)
+
+
+def projected(frame: "DataFrame", expressions: Mapping[str, str]) -> "DataFrame":
+    """Return a frame with these columns alone: a Spark SQL expression for each name, in order.
+
+    A frame that has just these columns is returned as it is: to have Spark look at them once more
+    takes as long as copying thousands of rows, for every slice.
+    """
+    own = {name: quote(name) for name in frame.columns}
+    if list(expressions.items()) == list(own.items()):
+        return frame
+    return frame.selectExpr(*aliased(expressions))
+
+
+def aliased(expressions: Mapping[str, str]) -> list[str]:
+    """Return Spark SQL for columns: an expression for each name."""
+    return [f"{sql} AS {quote(name)}" for name, sql in expressions.items()]
 
 
 class Tables:

@@ -21,7 +21,7 @@ from pathlib import Path
 from holdfast.errors import Unavailable, UserError
 from holdfast.worker import home, java
 from holdfast.worker.java import Java
-from holdfast.worker.jvm import COLLECTOR, module_flags, spark_jars
+from holdfast.worker.jvm import COLLECTOR, OWN_JAR, module_flags, spark_jars
 
 AOT_MAJOR_MIN = 25
 KEPT_MAX = 3
@@ -38,7 +38,8 @@ _running: list[subprocess.Popen[bytes]] = []
 def cache_path(found: Java) -> Path:
     """Return where the cache for this Java and this Spark is, whether it exists or not."""
     flags = [*module_flags(found.major), COLLECTOR, *NO_PROFILES]
-    key = "\n".join([str(found.home), found.version, *spark_jars(), *flags])
+    ours = hashlib.sha256(OWN_JAR.read_bytes()).hexdigest()
+    key = "\n".join([str(found.home), found.version, *spark_jars(), ours, *flags])
     kind = "aot" if found.major >= AOT_MAJOR_MIN else "jsa"
     digest = hashlib.sha256(key.encode()).hexdigest()[:12]
     return home.cache() / f"spark-java-{found.version}-{digest}.{kind}"

@@ -205,15 +205,17 @@ class Attempt:
             spec.allow_python, self.key.incarnation, runner.pass_now,
         )  # fmt: skip
         task = TaskRun(running, planned, self.number, dict(order.positions or ()))
-        # Tasks share Spark's cores fairly, whoever came first.
-        spark.sparkContext.setLocalProperty("spark.scheduler.pool", f"{self.key.job}/{planned.id}")
+        task.use_pool()
         self.task, self.spark = task, spark
         self._began_s = time.monotonic()
         runner.pass_now("after:worker.start")
         pace = Pace.of(job, _readers(job, planned))
-        if order.positions is None:
-            self._prepare(task, job, pace)
-        self._loop(task, pace)
+        try:
+            if order.positions is None:
+                self._prepare(task, job, pace)
+            self._loop(task, pace)
+        finally:
+            task.close()
 
     def _prepare(self, task: TaskRun, job: Job, pace: Pace) -> None:
         """Check the plan and let sinks do what happens once, before the first row moves."""
@@ -226,6 +228,7 @@ class Attempt:
 
     def _loop(self, task: TaskRun, pace: Pace) -> None:
         """Run slice after slice, with an eye on the mailbox between them."""
+        followed = False
         while True:
             self._answer(task)
             self._rounds += 1
@@ -236,20 +239,25 @@ class Attempt:
             slices = task.plan(Budget(pace.rows, began_s))
             if slices:
                 self._runner.pass_now("before:worker.slice")
+                if followed and pace.free:
+                    # One came right after another, so there is probably more to read.
+                    task.look_ahead(slices, Budget(pace.rows, began_s))
                 made = task.run(slices)
                 self._fresh.append(made)
                 self._runner.pass_now("after:worker.slice")
                 took_s = time.monotonic() - began_s
-                log.debug("slice staged", extra={"about": self._facts(made, took_s)})
+                if log.isEnabledFor(logging.DEBUG):
+                    log.debug("slice staged", extra={"about": self._facts(task, made, took_s)})
                 rest_s = pace.after(made.rows, made.bytes, took_s)
             else:
                 rest_s = 0.0 if task.ended else IDLE_WAIT_S
+            followed = bool(slices)
             self._report_ends(task)
             self._rest(task, rest_s)
 
-    def _facts(self, made: Made, took_s: float) -> dict[str, object]:
+    def _facts(self, task: TaskRun, made: Made, took_s: float) -> dict[str, object]:
         """Return what the log says of a slice: how long it took, and Spark's jobs in it."""
-        times = {"took_s": round(took_s, 3), "spark_s": round(made.spark_s, 3)}
+        times = {"took_s": round(took_s, 3), "spark_s": round(task.spark_s(made), 3)}
         return {"attempt": self.name, "rows": made.rows, "bytes": made.bytes, **times}
 
     def _report_ends(self, task: TaskRun) -> None:

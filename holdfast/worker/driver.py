@@ -24,6 +24,7 @@ from holdfast.worker.home import Scratch
 from holdfast.worker.jvm import (
     COLLECTOR,
     GATEWAY,
+    OWN_JAR,
     SUBMIT,
     Command,
     Jvm,
@@ -119,7 +120,8 @@ def _launch(settings: Settings, found: java.Java, fast: list[str], log_file: Pat
     settings = _placed(settings, scratch)
     main = (GATEWAY,) if not settings.by_submit else _submit(settings, scratch)
     flags = [*_flags(settings, scratch), *fast, *settings.java_options]
-    command = Command(found, [*spark_jars(), *settings.class_path], flags, main)
+    jars = [*spark_jars(), str(OWN_JAR), *settings.class_path]
+    command = Command(found, jars, flags, main)
     jvm = start(command, _environment(settings, found), scratch.path, log_file)
     return Starting(jvm, settings, scratch)
 

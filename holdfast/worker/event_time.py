@@ -33,8 +33,12 @@ KINDS = {
 }
 
 
+Watched = list[tuple[str, str, "Observation"]]
+"""What Spark observes of one slice: of which source and table."""
+
+
 class EventTimes:
-    """The event times of one attempt.  Only its thread uses this."""
+    """The event times of one attempt.  Only one of its threads at a time uses this."""
 
     def __init__(
         self, stages: Iterable[Stage], tally: Tally, clock: Callable[[], float] = time.monotonic
@@ -45,15 +49,10 @@ class EventTimes:
         # A new attempt does not know since when there are no rows: it waits anew.
         self._rows_s = dict.fromkeys(self._wanted, clock())
         self._without: set[str] = set()
-        self._watched: list[tuple[str, str, Observation]] = []
         self._unread: Counter[tuple[str, str]] = Counter()
 
-    def forget(self) -> None:
-        """Begin a new slice; what a former one observed and did not finish counts for nothing."""
-        self._watched = []
-
-    def watch(self, stage: Stage, tables: Tables) -> Tables:
-        """Have Spark observe the event times of what a source reads."""
+    def watch(self, stage: Stage, tables: Tables, watched: Watched) -> Tables:
+        """Have Spark observe the event times of what a source reads; note in `watched` what."""
         wanted = stage.event_time
         if wanted is None:
             return tables
@@ -64,11 +63,13 @@ class EventTimes:
             raise _no_column(stage, wanted, tables)
         else:
             self._without.add(stage.id)
-        return Tables(self._observed(stage, rows, found[str(rows.table.path)]) for rows in tables)
+        return Tables(
+            self._observed(stage, rows, found[str(rows.table.path)], watched) for rows in tables
+        )
 
-    def seen(self) -> None:
+    def seen(self, watched: Watched) -> None:
         """Take in what was observed, once a slice is staged."""
-        for source, table, observation in self._watched:
+        for source, table, observation in watched:
             if not _is_there(observation):
                 self._unread[source, table] += 1  # no sink has written it
                 continue
@@ -77,7 +78,6 @@ class EventTimes:
             if latest is not None:
                 self._tally.reached(source, int(latest))
                 self._rows_s[source] = self._clock()
-        self._watched = []
 
     def mark(self, at_end: Collection[str]) -> tuple[int | None, bool]:
         """Return the task's watermark, and whether it is idle: all its sources are."""
@@ -90,7 +90,7 @@ class EventTimes:
             marks.append((None if known is None else known - wanted.delay_ms, idle))
         return least(marks), all(idle for _, idle in marks)
 
-    def _observed(self, stage: Stage, rows: Rows, column: str | None) -> Rows:
+    def _observed(self, stage: Stage, rows: Rows, column: str | None, watched: Watched) -> Rows:
         from pyspark.sql import Observation
         from pyspark.sql.functions import expr
 
@@ -106,7 +106,7 @@ class EventTimes:
                 code="watermark.type",
             )
         observation = Observation()
-        self._watched.append((stage.id, path, observation))
+        watched.append((stage.id, path, observation))
         latest = expr(KINDS[kind].format(quote(column))).alias("latest")
         return Rows(rows.table, rows.frame.observe(observation, latest))
 

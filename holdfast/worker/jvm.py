@@ -62,6 +62,10 @@ def spark_home() -> Path:
     return Path(spec.origin).parent
 
 
+OWN_JAR = Path(__file__).with_name("jars") / "holdfast.jar"
+"""What of ours runs inside the JVM; `make jar` makes it."""
+
+
 def spark_jars() -> list[str]:
     """Return Spark's jars, in the same order every time: a start-up cache knows them by it."""
     return sorted(str(jar) for jar in (spark_home() / "jars").glob("*.jar"))

@@ -53,6 +53,11 @@ class Pace:
             rows = min(rows or limit, limit)
         return cls(math.inf if interval is None else interval / 1000, rows, limit, size)
 
+    @property
+    def free(self) -> bool:
+        """Whether one slice may follow another at once."""
+        return self.rows_per_second is None and self.bytes_per_second is None
+
     def after(self, rows: int, size: int, took_s: float) -> float:
         """Take in what a slice has read and how long it took; return how long to rest now."""
         if self.rows is None:

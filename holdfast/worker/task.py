@@ -20,8 +20,9 @@ from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 from holdfast.plan.build import build_plugin, context_for
+from holdfast.worker.ahead import Ahead
 from holdfast.worker.compose import Composed, Composer
-from holdfast.worker.event_time import EventTimes
+from holdfast.worker.event_time import EventTimes, Watched
 from holdfast.worker.failures import MALFORMED, explained
 from holdfast.worker.meter import Measured, Tally, jobs_s, measure, settle
 from holdfast.worker.stopped import wait_stopped
@@ -60,15 +61,32 @@ class Running:
 class Made:
     """What a slice has staged for each sink, and where each source reads next if it is kept.
 
-    `rows` and `bytes` are what it has read, as far as can be told.  `spark_s` is how long Spark's
-    jobs ran, where the log is to say it.
+    `rows` and `bytes` are what it has read, as far as can be told.  `groups` are those of its Spark
+    jobs.
     """
 
     positions: dict[str, Plain]
     committables: dict[str, list[Committable]] = field(default_factory=dict)
     rows: int = 0
     bytes: int = 0
-    spark_s: float = 0.0
+    groups: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Planned:
+    """What the next Spark jobs read: a slice of each source that has one, and who has no more."""
+
+    slices: dict[str, Slice]
+    at_end: frozenset[str]
+
+
+@dataclass
+class Ready:
+    """Slices with the stages on top; Spark has checked the plan, and nothing has run."""
+
+    slices: dict[str, Slice]
+    composed: Composed
+    watched: Watched
 
 
 class TaskRun:
@@ -84,8 +102,9 @@ class TaskRun:
         self.positions = dict(positions)
         self.number = 0
         self.at_end: frozenset[str] = frozenset()
-        self._composed: tuple[dict[str, Slice], Composed] | None = None
+        self._ready: Ready | None = None
         self._times = EventTimes((job.stage(s) for s in task.stages), running.tally)
+        self._ahead: Ahead[tuple[Planned, Ready]] = Ahead(f"{self.group}, next slice")
         python = running.allow_python
         self.stages = [job.stage(s) for s in task.stages]
         self.composer = Composer(job, task, registry, running.job_id, python)
@@ -118,29 +137,68 @@ class TaskRun:
 
     def plan(self, budget: Budget) -> dict[str, Slice]:
         """Return the next slice of each source that has one; `at_end` has those without."""
+        made = self._ahead.take()
+        if made:
+            planned, self._ready = made
+        else:
+            planned = self._plan(self.positions, budget)
+        self.at_end = planned.at_end
+        return planned.slices
+
+    def look_ahead(self, slices: Mapping[str, Slice], budget: Budget) -> None:
+        """While these slices run, have what comes after them made ready, in another thread."""
+        positions = _after(self.positions, slices)
+
+        def make_ready() -> tuple[Planned, Ready] | None:
+            self.use_pool()
+            planned = self._plan(positions, budget)
+            return (planned, self._compose(planned.slices)) if planned.slices else None
+
+        self._ahead.begin(make_ready)
+
+    def use_pool(self) -> None:
+        """Have what this thread runs share Spark's cores fairly with others, whoever came first."""
+        pool = f"{self.running.job_id}/{self.task.id}"
+        self.running.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+
+    def close(self) -> None:
+        """Let its second thread end; to be called once nothing else is asked of it."""
+        try:
+            self._forget_next()
+        except Exception as error:  # noqa: BLE001  why the task ends is what people must hear of
+            log.warning("%s: Spark keeps rows that nobody will read: %s", self.group, error)
+        finally:
+            self._ahead.close()
+
+    def _plan(self, positions: Mapping[str, Plain], budget: Budget) -> Planned:
         if self.task.whole:
             budget = Budget(None, budget.now_s)
         answers: dict[str, Slice | Nothing] = {
-            stage: source.plan(self.positions.get(stage), budget)
+            stage: source.plan(positions.get(stage), budget)
             for stage, source in self.sources.items()
         }
-        self.at_end = frozenset(stage for stage, answer in answers.items() if answer is END)
-        return {stage: a for stage, a in answers.items() if isinstance(a, Slice)}
+        return Planned(
+            {stage: a for stage, a in answers.items() if isinstance(a, Slice)},
+            frozenset(stage for stage, answer in answers.items() if answer is END),
+        )
 
     def run(self, slices: Mapping[str, Slice]) -> Made:
-        """Read the slices and stage them for every sink."""
+        """Read the slices and stage them for every sink; at the end no other thread is at work."""
         try:
-            staged = self._stage_slices(slices)
+            staged, watched = self._stage_slices(slices)
         except UserError as error:
+            self._forget_next()  # it was made without care
             if error.code != MALFORMED or not self._read_carefully(slices):
                 raise
-            staged = self._stage_slices(slices)
+            staged, watched = self._stage_slices(slices)
+        finally:
+            self._ahead.wait()
         tally = self.running.tally
         for sink, made in staged.committables.items():
             for committable in made:
                 tally.add_written(sink, committable.table, committable.rows, committable.bytes)
         tally.add_read(staged.rows)
-        self._times.seen()
+        self._times.seen(watched)
         self.positions = staged.positions
         return staged
 
@@ -149,10 +207,15 @@ class TaskRun:
         answers = [self.sources[stage].read_carefully() for stage in slices]
         return any(answers)
 
-    def _stage_slices(self, slices: Mapping[str, Slice]) -> Made:
-        """Stage the slices for every sink."""
-        composed = self.compose(slices)
-        staged = Made({**self.positions, **{stage: s.after for stage, s in slices.items()}})
+    def _forget_next(self) -> None:
+        if made := self._ahead.take():
+            made[1].composed.release()
+
+    def _stage_slices(self, slices: Mapping[str, Slice]) -> tuple[Made, Watched]:
+        """Stage the slices for every sink; return with it what Spark has observed."""
+        ready = self._made_ready(slices)
+        composed = ready.composed
+        staged = Made(_after(self.positions, slices))
         rows_in: Counter[str] = Counter()
         bytes_in: Counter[str] = Counter()
         try:
@@ -167,17 +230,17 @@ class TaskRun:
             raise
         finally:
             composed.release()
-            self._composed = None
+            self._ready = None
         # Every sink reads the same rows; what passed through the hungriest one was read.
         staged.rows = max(rows_in.values(), default=0) or _most(staged, "rows")
         staged.bytes = max(bytes_in.values(), default=0) or _most(staged, "bytes")
-        return staged
+        return staged, ready.watched
 
     def expected(self, budget: Budget) -> Mapping[str, tuple[Table, ...]]:
         """Return every stage's tables, as far as can be told before the first row moves."""
         slices = self.plan(budget)
         if slices:
-            return self.compose(slices).tables
+            return self._made_ready(slices).composed.tables
         declared = {stage: source.tables() for stage, source in self.sources.items()}
         empty = {
             stage: Tables(Rows.of(t, self.running.spark.createDataFrame([], t.ddl)) for t in tables)
@@ -186,22 +249,31 @@ class TaskRun:
         }
         return self.composer.compose(empty).tables if len(empty) == len(self.sources) else {}
 
-    def compose(self, slices: Mapping[str, Slice]) -> Composed:
-        """Read the slices lazily and put the stages on top; Spark checks the plan, nothing runs.
+    def _made_ready(self, slices: Mapping[str, Slice]) -> Ready:
+        """Return slices with the stages on top.
 
-        The last answer is remembered: the first slice is composed to prepare the sinks, then run.
+        They may be so already: the first slice was composed to prepare the sinks, and the next one
+        may have been while the last one ran.
         """
-        if self._composed and self._composed[0] == slices:
-            return self._composed[1]
+        if self._ready is None or self._ready.slices != slices:
+            self._ready = self._compose(slices)
+        return self._ready
+
+    def _compose(self, slices: Mapping[str, Slice]) -> Ready:
+        """Read the slices lazily and put the stages on top; Spark checks the plan, nothing runs."""
         read: dict[str, Tables] = {}
-        self._times.forget()
+        watched: Watched = []
         self.running.spark.sparkContext.setJobGroup(self.group, f"{self.task.id} reads", True)
         for stage_id, piece in slices.items():
-            with explained(self._stage(stage_id)):
+            stage = self._stage(stage_id)
+            with explained(stage):
                 rows = self.sources[stage_id].read(self.running.spark, piece.content)
-                read[stage_id] = self._times.watch(self._stage(stage_id), rows)
-        self._composed = (dict(slices), self.composer.compose(read))
-        return self._composed[1]
+                read[stage_id] = self._times.watch(stage, rows, watched)
+        return Ready(dict(slices), self.composer.compose(read), watched)
+
+    def spark_s(self, made: Made) -> float:
+        """Return for how long Spark's jobs ran in a slice."""
+        return sum(jobs_s(self.running.spark, group) for group in made.groups)
 
     def abort(self, staged: Made) -> None:
         """Remove what was staged and will not be committed."""
@@ -230,6 +302,7 @@ class TaskRun:
         self.number += 1
         group = f"{self.group}/{staging.number}"
         spark.sparkContext.setJobGroup(group, f"{running.job.name} {sink}", True)
+        staged.groups.append(group)
         running.tally.watch(group)
         try:
             running.pass_now("before:worker.stage")
@@ -237,8 +310,6 @@ class TaskRun:
                 made = list(self.sinks[sink].write(Tables([rows]), staging))
                 settle(spark)
                 measured = measure(spark, group)
-                if log.isEnabledFor(logging.DEBUG):
-                    staged.spark_s += jobs_s(spark, group)
             running.pass_now("after:worker.stage")
         except BaseException:
             wait_stopped(spark.sparkContext, group)
@@ -251,6 +322,11 @@ class TaskRun:
 
     def _stage(self, stage_id: str) -> Stage:
         return self.running.job.stage(stage_id)
+
+
+def _after(positions: Mapping[str, Plain], slices: Mapping[str, Slice]) -> dict[str, Plain]:
+    """Return where each source reads next once these slices are kept."""
+    return {**positions, **{stage: s.after for stage, s in slices.items()}}
 
 
 def _counted(committable: Committable, measured: Measured) -> Committable:

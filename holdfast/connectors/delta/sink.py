@@ -11,7 +11,7 @@ from holdfast.connectors.delta.commit import check, commit
 from holdfast.connectors.delta.log import DeltaLog, check_library
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.schema import to_delta
-from holdfast.connectors.delta.tails import Tails
+from holdfast.connectors.delta.tails import TailLog, Tails
 from holdfast.connectors.lake.columns import fit, fitted
 from holdfast.connectors.lake.footers import staged_parts
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
@@ -118,7 +118,7 @@ is the one whose `holdfast.number` is the savepoint's checkpoint, or the last on
         schema = to_delta(table.columns, about)
         return DeltaLog.create(options.place, schema, keys, options.table_properties, anew=anew)
 
-    def _check(self, log: DeltaLog, options: DeltaSinkOptions) -> None:
+    def _check(self, log: DeltaLog | TailLog, options: DeltaSinkOptions) -> None:
         wrong = log.refusals()
         if wrong:
             raise UserError(
@@ -140,7 +140,7 @@ is the one whose `holdfast.number` is the savepoint's checkpoint, or the last on
         options = self.options_for(rows.table)
         place = options.place
         refuse_changelog(self.name, rows.table)
-        log = DeltaLog.load(place)
+        log = self._tails.find(place)
         if log is None:
             if not options.schema_save_mode.creates:
                 raise no_table(self.name, place)
@@ -172,7 +172,7 @@ is the one whose `holdfast.number` is the savepoint's checkpoint, or the last on
         yield Committable(VERSION, str(rows.table.path), counted, size, staged.to_plain())
 
 
-def _columns(log: DeltaLog, names: Sequence[str]) -> str:
+def _columns(log: DeltaLog | TailLog, names: Sequence[str]) -> str:
     """Return the types of the columns that files were written with."""
     fields = json.loads(log.schema)["fields"]
     return json.dumps({f["name"]: f["type"] for f in fields if f["name"] in names})

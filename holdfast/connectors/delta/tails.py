@@ -7,8 +7,10 @@ from holdfast.connect.sink import Identifier
 from holdfast.connectors.delta.actions import File
 from holdfast.connectors.delta.lines import written
 from holdfast.connectors.delta.log import TRIES, DeltaLog, shorten, unknown
+from holdfast.connectors.delta.schema import from_delta
 from holdfast.connectors.delta.tail import Astray, CannotLink, Tail
 from holdfast.connectors.lake.place import Place, no_table
+from holdfast.model.table import Column
 
 KEPT_MOST = 1000
 """Tables of one sink that are remembered, some kilobytes each."""
@@ -23,8 +25,18 @@ class Tails:
 
     def latest(self, place: Place, user: str) -> "DeltaLog | TailLog":
         """Return the state of a table as it is now.  Raises UserError if there is no table."""
+        found = self.find(place, user)
+        if found is None:
+            raise no_table("Delta", place)
+        return found
+
+    def find(self, place: Place, user: str = "") -> "DeltaLog | TailLog | None":
+        """Return the state of a table as it is now; None if there is no table.
+
+        Without a user nothing can be committed on top of it.
+        """
         if not place.is_local or place.path in self._only_library:
-            return _there(place, DeltaLog.load(place))
+            return DeltaLog.load(place)
         key = place.path, user
         tail = self._kept.get(key)
         if tail is not None:
@@ -34,7 +46,7 @@ class Tails:
                 self.forget(key)
         log, tail = Tail.of(place, user)
         if tail is None:
-            return _there(place, log)
+            return log
         return TailLog(self, place, self.keep(key, tail))
 
     def keep(self, key: tuple[str, str], tail: Tail) -> Tail:
@@ -68,6 +80,15 @@ class TailLog:
         return self._tail.schema
 
     @property
+    def columns(self) -> list[Column]:
+        """The columns of the table."""
+        return from_delta(self.schema)
+
+    def refusals(self) -> list[str]:
+        """Return what this table asks of its writers that we cannot do: else there is no tail."""
+        return []
+
+    @property
     def partitions(self) -> list[str]:
         """The columns the table is partitioned by."""
         return self._tail.partitions
@@ -79,6 +100,7 @@ class TailLog:
 
     def add(self, identifier: Identifier, files: Sequence[File]) -> bool:
         """Add files and the number on top of this state; False if the state has moved on."""
+        assert identifier.user == self._tail.user, "a tail is for one user"
         key = self.place.path, identifier.user
         content = written(identifier, files, self.partitions, int(time.time() * 1000))
         try:
@@ -111,9 +133,3 @@ class TailLog:
             if tail.number >= identifier.number:
                 return None
         return None
-
-
-def _there(place: Place, log: DeltaLog | None) -> DeltaLog:
-    if log is None:
-        raise no_table("Delta", place)
-    return log

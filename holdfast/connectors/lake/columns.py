@@ -1,9 +1,8 @@
 """Fit the rows of a stream to the columns of a table that is there, or say how they differ."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from holdfast.connect.tables import Rows
+from holdfast.connect.tables import Rows, projected
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 from holdfast.model.types import Type, quote
@@ -20,25 +19,17 @@ WIDER = {
 DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """One column to write: a Spark SQL expression, and the name the table has for it."""
-
-    sql: str
-    name: str
-
-
 def fit(
     there: Sequence[Column], arriving: Sequence[Column], about: str, partitions: Sequence[str] = ()
-) -> list[Fit]:
-    """Return how each arriving column is written, in the order of the table.
+) -> dict[str, str]:
+    """Return what is written to each column, as Spark SQL, in the order of the table.
 
     Names may differ in case, and a type may be widened.  Columns that do not arrive are left out,
     if the table lets them be null and they are no partitions.  Raises UserError that lists every
     difference.
     """
     known = {c.name.lower(): c for c in arriving} | {c.name: c for c in arriving}
-    fits: list[Fit] = []
+    fits: dict[str, str] = {}
     wrong: list[str] = []
     for column in there:
         found = known.get(column.name) or known.get(column.name.lower())
@@ -50,8 +41,7 @@ def fit(
         else:
             value = quote(found.name)
             same = column.type.ddl == found.type.ddl
-            cast = value if same else f"CAST({value} AS {column.type.ddl})"
-            fits.append(Fit(f"{cast} AS {quote(column.name)}", column.name))
+            fits[column.name] = value if same else f"CAST({value} AS {column.type.ddl})"
     taken = {c.name.lower() for c in there}
     wrong += [
         f"{c.name} ({c.type}) is not in the table" for c in arriving if c.name.lower() not in taken
@@ -68,7 +58,7 @@ def fit(
 def fitted(rows: Rows, there: Sequence[Column], about: str, partitions: Sequence[str] = ()) -> Rows:
     """Return rows with exactly the columns that are written."""
     fits = fit(there, rows.table.columns, about, partitions)
-    return rows.with_frame(rows.visible.selectExpr(*(f.sql for f in fits)))
+    return rows.with_frame(projected(rows.visible, fits))
 
 
 def matched(keys: Sequence[str], table: Table, about: str) -> list[str]:

@@ -95,7 +95,8 @@ def trusted_columns(frame: "DataFrame", table: "FileTable", extra: Sequence[str]
     """Return the columns of rows that Spark has read whole, or else the job is stopped."""
     style = _style(table, NATIVE_PLACE, "''")
     column = _csv_column if table.format is Format.CSV else _json_as_read
-    return frame.selectExpr(*(column(c, style) for _, c in kept(table)), *extra)
+    wanted = [*(column(c, style) for _, c in kept(table)), *extra]
+    return frame if wanted == [quote(n) for n in frame.columns] else frame.selectExpr(*wanted)
 
 
 def csv_columns(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.connect.tables import aliased, projected
 from holdfast.connectors.local_file.formats import Format
 from holdfast.connectors.local_file.python_write import encoded_lines, write_in_python
 from holdfast.connectors.local_file.texts import (
@@ -130,8 +131,8 @@ def _native(
 
 
 def _stored(frame: "DataFrame", columns: list[tuple[str, Type]], helpers: list[str]) -> "DataFrame":
-    made = [f"{storable(quote(n), t)} AS {quote(n)}" for n, t in columns]
-    return frame.selectExpr(*made, *helpers)
+    made = {n: storable(quote(n), t) for n, t in columns}
+    return frame.selectExpr(*aliased(made), *helpers) if helpers else projected(frame, made)
 
 
 def _csv(

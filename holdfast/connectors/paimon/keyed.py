@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from holdfast.connect.tables import Rows
+from holdfast.connect.tables import Rows, aliased
 from holdfast.connectors.lake.footers import ColumnStats, Part, staged_parts
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.place import Place
@@ -45,7 +45,7 @@ def stage_keyed(
     frame = rows.frame.filter(f"{rows.kind_sql} <> 'UPDATE_BEFORE'").selectExpr(
         f"CAST({number} AS BIGINT) AS {NUMBER}",
         f"CAST(CASE {rows.kind_sql} {cases} END AS TINYINT) AS {KIND}",
-        *column_sql(rows, table, about),
+        *aliased(column_sql(rows, table, about)),
         *order,
     )
     frame = keyed(frame, schema.partitions, kinds)

@@ -3,7 +3,7 @@
 Files have all columns of the table, those it is partitioned by too, as Paimon's own writers do.
 """
 
-from holdfast.connect.tables import Rows
+from holdfast.connect.tables import Rows, projected
 from holdfast.connectors.lake.columns import fit
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.partitions import keyed, partition_names
@@ -11,7 +11,6 @@ from holdfast.connectors.lake.place import Place
 from holdfast.connectors.lake.stage import stage
 from holdfast.connectors.paimon.schema import PaimonSchema
 from holdfast.connectors.paimon.table import PaimonTable
-from holdfast.model.types import quote
 
 CODEC, CODEC_DEFAULT = "file.compression", "zstd"
 CODECS = {
@@ -26,17 +25,16 @@ def stage_rows(rows: Rows, table: PaimonTable, folder: Place, about: str) -> lis
     schema = table.schema
     names = partition_names(schema.partitions)
     kinds = {c.name: c.type.kind for c in schema.columns(about)}
-    frame = rows.visible.selectExpr(*column_sql(rows, table, about))
+    frame = projected(rows.visible, column_sql(rows, table, about))
     stage(keyed(frame, schema.partitions, kinds), folder, partitions=names, codec=codec_of(schema))
     return staged_parts(folder, names)
 
 
-def column_sql(rows: Rows, table: PaimonTable, about: str) -> list[str]:
-    """Return all columns of the table, in its order, as Spark SQL; null where none arrives."""
+def column_sql(rows: Rows, table: PaimonTable, about: str) -> dict[str, str]:
+    """Return what is written to each column of the table, as Spark SQL; null where none arrives."""
     columns = table.schema.columns(about)
     fits = fit(columns, rows.table.columns, about, table.schema.partitions)
-    arriving = {one.name: one.sql for one in fits}
-    return [arriving.get(c.name, f"CAST(NULL AS {c.type.ddl}) AS {quote(c.name)}") for c in columns]
+    return {c.name: fits.get(c.name, f"CAST(NULL AS {c.type.ddl})") for c in columns}
 
 
 def codec_of(schema: PaimonSchema) -> str:

@@ -1,5 +1,6 @@
 """Plug-ins that fail on order, for tests of the runner."""
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -46,11 +47,15 @@ class Count(Source[CountOptions]):
     released: ClassVar[list[Plain]] = []
     budgets: ClassVar[list[int | None]] = []
     planned_s: ClassVar[list[float]] = []
+    planners: ClassVar[list[str]] = []
+    malformed: ClassVar[set[int]] = set()
+    careful = False
 
     def plan(self, position: Plain, budget: Budget) -> Slice | Nothing:
         done = position if isinstance(position, int) else 0
         Count.budgets.append(budget.rows)
         Count.planned_s.append(budget.now_s)
+        Count.planners.append(threading.current_thread().name)
         if done >= self.options.slices:
             return IDLE if self.options.streaming else END
         return Slice(done, done + 1)
@@ -58,8 +63,17 @@ class Count(Source[CountOptions]):
     def committed(self, position: Plain) -> None:
         Count.released.append(position)
 
+    def read_carefully(self) -> bool:
+        again, self.careful = not self.careful, True
+        return again
+
     def read(self, spark: "SparkSession", content: Plain) -> Tables:
         assert isinstance(content, int)
+        if content in Count.malformed and not self.careful:
+            frame = spark.createDataFrame([("x",)], "v string").selectExpr(
+                "from_csv(v, 'id bigint', map('mode', 'FAILFAST')).id"
+            )
+            return Tables([Rows.of(self.options.table, frame)])
         parts = self.options.parts
         frame = spark.range(content * 10, content * 10 + 10, 1, parts)
         if self.options.sleep_ms:
@@ -95,6 +109,7 @@ class Cellar(Sink[CellarOptions]):
         for kept in (
             cls.staged, cls.visible, cls.commits, cls.prepared, cls.writes, cls.swept, cls.pools,
             cls.begun_s, Count.released, Count.budgets, Count.planned_s,
+            Count.planners, Count.malformed,
         ):  # fmt: skip
             kept.clear()
         cls.broken = False

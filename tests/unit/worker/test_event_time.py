@@ -11,7 +11,7 @@ from holdfast.core.gather import Counts
 from holdfast.errors import Place
 from holdfast.model.job import EventTime, Role, Stage
 from holdfast.model.tree import Block
-from holdfast.worker.event_time import UNREAD_MAX, EventTimes
+from holdfast.worker.event_time import UNREAD_MAX, EventTimes, Watched
 from holdfast.worker.meter import Tally, settle
 from tests.unit.worker.bench import SOURCE, STREAM, Bench, Play
 from tests.unit.worker.plugins import Cellar
@@ -111,11 +111,12 @@ def test_each_type_of_time_is_read_as_milliseconds(
     )
     tally = Tally()
     times = EventTimes([stage(column="a`t")], tally)
-    watched = times.watch(stage(column="a`t"), Tables([Rows.of("t", frame)]))
+    watched: Watched = []
+    tables = times.watch(stage(column="a`t"), Tables([Rows.of("t", frame)]), watched)
     for _ in range(2):  # two sinks
-        assert len([r for rows in watched for r in rows.frame.collect()]) == 4
+        assert len([r for rows in tables for r in rows.frame.collect()]) == 4
     settle(spark)
-    times.seen()
+    times.seen(watched)
     assert tally.counts().latest == (("S", wanted),)
 
 
@@ -123,26 +124,23 @@ def test_a_table_that_nobody_writes_is_not_waited_for(spark: SparkSession) -> No
     tally = Tally()
     times = EventTimes([stage()], tally)
     one, other = spark.range(5).toDF("at"), spark.range(50).toDF("at")
-    watched = times.watch(stage(), Tables([Rows.of("t", one), Rows.of("u", other)]))
-    next(iter(watched)).frame.persist().collect()
+    watched: Watched = []
+    tables = times.watch(stage(), Tables([Rows.of("t", one), Rows.of("u", other)]), watched)
+    next(iter(tables)).frame.persist().collect()
     settle(spark)
-    times.seen()
+    times.seen(watched)
     assert tally.counts().latest == (("S", 4),)
     for _ in range(UNREAD_MAX):
-        times.watch(stage(), Tables([Rows.of("u", other)]))
-        times.seen()
-    (unread,) = times.watch(stage(), Tables([Rows.of("u", other)]))
+        times.watch(stage(), Tables([Rows.of("u", other)]), watched := [])
+        times.seen(watched)
+    (unread,) = times.watch(stage(), Tables([Rows.of("u", other)]), [])
     assert unread.frame is other, "Spark must not keep more and more of them"
-    times.watch(stage(), Tables([Rows.of("t", spark.range(900).toDF("at"))]))
-    times.forget()
-    times.seen()
-    assert tally.counts().latest == (("S", 4),), "a slice that failed counts for nothing"
 
 
 def test_a_column_that_is_no_time_is_refused(spark: SparkSession) -> None:
     text = Tables([Rows.of("t", spark.sql("SELECT 'today' AS at"))])
     with pytest.raises(UserError, match=r"S \(job.conf:3:5\): watermark.column at of t is of type"):
-        EventTimes([stage()], Tally()).watch(stage(), text)
+        EventTimes([stage()], Tally()).watch(stage(), text, [])
 
 
 def test_the_least_of_the_sources_counts_and_none_goes_back() -> None:

@@ -1,0 +1,1 @@
+"""What of Holdfast runs inside the JVM."""
