@@ -114,6 +114,12 @@ class Sink(Plugin[O]):
     because: ClassVar[str] = ""
     """Why it promises only AT_LEAST_ONCE, in a few words that `holdfast plan` shows."""
 
+    overlaps: ClassVar[bool] = False
+    """Whether `write` may be called for the next slice while it still writes one.
+
+    Commits keep their order all the same.  A sink that says so leaves no core idle between slices.
+    """
+
     @classmethod
     def promise(cls, options: O) -> Guarantee:
         """Return what a sink with these options promises, where that depends on them."""

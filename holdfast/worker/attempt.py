@@ -23,6 +23,7 @@ from holdfast.model.tree import Plain
 from holdfast.plan.spec import decode_spec
 from holdfast.wire.messages import Barrier, DeployTask, Held
 from holdfast.worker.failures import GONE, explained, stack_of
+from holdfast.worker.flights import Flights
 from holdfast.worker.meter import Tally
 from holdfast.worker.pace import Pace
 from holdfast.worker.task import Made, Running, TaskRun
@@ -210,12 +211,13 @@ class Attempt:
         self._began_s = time.monotonic()
         runner.pass_now("after:worker.start")
         pace = Pace.of(job, _readers(job, planned))
+        if order.positions is None:
+            self._prepare(task, job, pace)
+        flights = Flights(task)
         try:
-            if order.positions is None:
-                self._prepare(task, job, pace)
-            self._loop(task, pace)
+            self._loop(task, flights, pace)
         finally:
-            task.close()
+            flights.close()
 
     def _prepare(self, task: TaskRun, job: Job, pace: Pace) -> None:
         """Check the plan and let sinks do what happens once, before the first row moves."""
@@ -226,32 +228,30 @@ class Attempt:
                 sink.prepare(list(expected.get(stage, ())))
         self._runner.pass_now("after:worker.prepare")
 
-    def _loop(self, task: TaskRun, pace: Pace) -> None:
+    def _loop(self, task: TaskRun, flights: Flights, pace: Pace) -> None:
         """Run slice after slice, with an eye on the mailbox between them."""
         followed = False
         while True:
             self._answer(task)
             self._rounds += 1
-            if task.ended:
+            if task.ended and not flights:
                 self._rest(task, REST_WAIT_S)
                 continue
-            began_s = time.monotonic()
-            slices = task.plan(Budget(pace.rows, began_s))
-            if slices:
-                self._runner.pass_now("before:worker.slice")
+            rest_s = 0.0
+            if flights or flights.depart(Budget(pace.rows, time.monotonic())):
                 if followed and pace.free:
                     # One came right after another, so there is probably more to read.
-                    task.look_ahead(slices, Budget(pace.rows, began_s))
-                made = task.run(slices)
+                    flights.depart(Budget(pace.rows, time.monotonic()))
+                made, took_s = flights.arrive()
                 self._fresh.append(made)
                 self._runner.pass_now("after:worker.slice")
-                took_s = time.monotonic() - began_s
                 if log.isEnabledFor(logging.DEBUG):
                     log.debug("slice staged", extra={"about": self._facts(task, made, took_s)})
                 rest_s = pace.after(made.rows, made.bytes, took_s)
+                followed = True
             else:
+                followed = False
                 rest_s = 0.0 if task.ended else IDLE_WAIT_S
-            followed = bool(slices)
             self._report_ends(task)
             self._rest(task, rest_s)
 

@@ -53,6 +53,9 @@ SPARK_CONF = {
 }
 
 LOCAL_CONF = {
+    # From 32 files on, Spark would list them with a task for each, which takes seconds.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",
     # Local disks without a process for each mode that is set, and without checksums that nobody
     # reads: a quarter of a small slice.
     "spark.hadoop.fs.file.impl": "holdfast.LocalFiles",

@@ -98,7 +98,7 @@ class Helper:
 def _cancel(attempt: Attempt) -> None:
     if attempt.spark and attempt.task:
         context = attempt.spark.sparkContext
-        for group in {attempt.task.group, attempt.tally.watched() or attempt.task.group}:
+        for group in (attempt.task.group, *attempt.tally.watched()):
             context.cancelJobGroup(group)
 
 
@@ -106,11 +106,13 @@ def _look(attempt: Attempt) -> None:
     """Note what an attempt's Spark jobs have moved, and whether they get on."""
     if attempt.starting:
         attempt.beats += 1
-    group, spark = attempt.tally.watched(), attempt.spark
-    if spark is None or group is None:
+    groups, spark = attempt.tally.watched(), attempt.spark
+    if spark is None or not groups:
         return
-    attempt.tally.moves(group, measure(spark, group))
-    beat = pulse(spark, group)
+    beat = 0
+    for group in groups:
+        attempt.tally.moves(group, measure(spark, group))
+        beat += pulse(spark, group)
     if beat != attempt.pulse:
         attempt.pulse = beat
         attempt.beats += 1

@@ -110,8 +110,7 @@ class Tally:
         self._read = counts.read
         self._written = {(w.sink, w.table): (w.rows, w.bytes) for w in counts.written}
         self._latest = dict(counts.latest)
-        self._group: str | None = None
-        self._moving = Measured()
+        self._moving: dict[str, Measured] = {}
 
     def add_read(self, rows: int) -> None:
         """Count what a finished slice has read."""
@@ -130,28 +129,34 @@ class Tally:
             self._latest[source] = max(latest_ms, self._latest.get(source, latest_ms))
 
     def watch(self, group: str) -> None:
-        """Note the job group whose Spark jobs run now; a task has one at a time."""
+        """Note a job group whose Spark jobs run now."""
         with self._lock:
-            self._group, self._moving = group, Measured()
+            self._moving[group] = Measured()
 
-    def unwatch(self) -> None:
-        """Forget the group; what it moved is about to be counted, or is lost with its attempt."""
+    def unwatch(self, group: str) -> None:
+        """Forget a group; what it moved is about to be counted, or is lost with its attempt."""
         with self._lock:
-            self._group, self._moving = None, Measured()
+            del self._moving[group]
 
-    def watched(self) -> str | None:
-        """Return the group at work now."""
-        return self._group
+    def watched(self) -> tuple[str, ...]:
+        """Return the groups at work now, the oldest first."""
+        with self._lock:
+            return tuple(self._moving)
 
     def moves(self, group: str, measured: Measured) -> None:
         """Note what a group has moved so far, unless it has ended meanwhile."""
         with self._lock:
-            if self._group == group:
-                self._moving = measured
+            if group in self._moving:
+                self._moving[group] = measured
 
     def moving(self) -> Measured:
-        """Return what the group at work has moved when somebody last looked."""
-        return self._moving
+        """Return what the groups at work have moved when somebody last looked."""
+        with self._lock:
+            found = tuple(self._moving.values())
+        return Measured(
+            sum(m.rows_in for m in found), sum(m.bytes_in for m in found),
+            sum(m.rows_out for m in found), sum(m.bytes_out for m in found),
+        )  # fmt: skip
 
     def counts(self) -> Counts:
         """Return the counters, as a checkpoint keeps them."""

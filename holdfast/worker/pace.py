@@ -2,9 +2,9 @@
 
 A batch job without checkpoints is one slice, at the speed of plain Spark.  Otherwise slices grow or
 shrink until one takes about a fifth of the checkpoint interval, so that a barrier never waits long
-for the slice before it; where that would be less than a second, they may fill most of an interval,
-because much of a very short slice is not its rows.  A job with a read limit takes about a second's
-worth at a time.
+for the slice before it; where that would be less than two seconds, they may fill most of an
+interval, because much of a very short slice is not its rows.  A job with a read limit takes about
+a second's worth at a time.
 """
 
 import math
@@ -25,8 +25,8 @@ FULL = 0.5
 
 GROWTH_MOST = 4.0
 SHARE_OF_INTERVAL = 0.2
-SHARE_MOST = 0.8
-SLICE_S_LEAST = 1.0
+SHARE_MOST = 0.9
+SLICE_S_LEAST = 2.0
 
 
 @dataclass

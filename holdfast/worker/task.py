@@ -5,9 +5,10 @@ when they count.  After a failure the task is thrown away and a new attempt star
 position that was kept.
 """
 
+import itertools
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -15,15 +16,14 @@ from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Committable, Sink, Staging
 from holdfast.connect.source import END, Budget, Nothing, Slice, Source
 from holdfast.connect.tables import Rows, Tables
-from holdfast.errors import Cancelled, UserError
+from holdfast.errors import Cancelled
 from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 from holdfast.plan.build import build_plugin, context_for
-from holdfast.worker.ahead import Ahead
 from holdfast.worker.compose import Composed, Composer
 from holdfast.worker.event_time import EventTimes, Watched
-from holdfast.worker.failures import MALFORMED, explained
+from holdfast.worker.failures import explained
 from holdfast.worker.meter import Measured, Tally, jobs_s, measure, settle
 from holdfast.worker.stopped import wait_stopped
 
@@ -59,17 +59,18 @@ class Running:
 
 @dataclass
 class Made:
-    """What a slice has staged for each sink, and where each source reads next if it is kept.
+    """What slices have staged for each sink, and where their sources read next if it is kept.
 
-    `rows` and `bytes` are what it has read, as far as can be told.  `groups` are those of its Spark
+    `rows` and `bytes` are what was read, as far as can be told.  `groups` are those of the Spark
     jobs.
     """
 
-    positions: dict[str, Plain]
+    after: dict[str, Plain]
     committables: dict[str, list[Committable]] = field(default_factory=dict)
     rows: int = 0
     bytes: int = 0
     groups: list[str] = field(default_factory=list)
+    watched: Watched = field(default_factory=list)
 
 
 @dataclass
@@ -100,11 +101,10 @@ class TaskRun:
         self.task = task
         self.attempt = attempt
         self.positions = dict(positions)
-        self.number = 0
+        self._numbers = itertools.count()
         self.at_end: frozenset[str] = frozenset()
-        self._ready: Ready | None = None
+        self._first: Ready | None = None
         self._times = EventTimes((job.stage(s) for s in task.stages), running.tally)
-        self._ahead: Ahead[tuple[Planned, Ready]] = Ahead(f"{self.group}, next slice")
         python = running.allow_python
         self.stages = [job.stage(s) for s in task.stages]
         self.composer = Composer(job, task, registry, running.job_id, python)
@@ -135,42 +135,18 @@ class TaskRun:
         """Return the task's watermark, and whether it is idle."""
         return self._times.mark(self.at_end)
 
-    def plan(self, budget: Budget) -> dict[str, Slice]:
-        """Return the next slice of each source that has one; `at_end` has those without."""
-        made = self._ahead.take()
-        if made:
-            planned, self._ready = made
-        else:
-            planned = self._plan(self.positions, budget)
-        self.at_end = planned.at_end
-        return planned.slices
-
-    def look_ahead(self, slices: Mapping[str, Slice], budget: Budget) -> None:
-        """While these slices run, have what comes after them made ready, in another thread."""
-        positions = _after(self.positions, slices)
-
-        def make_ready() -> tuple[Planned, Ready] | None:
-            self.use_pool()
-            planned = self._plan(positions, budget)
-            return (planned, self._compose(planned.slices)) if planned.slices else None
-
-        self._ahead.begin(make_ready)
+    @property
+    def overlaps(self) -> bool:
+        """Whether every sink can write a slice while it still writes the one before."""
+        return all(sink.overlaps for sink in self.sinks.values())
 
     def use_pool(self) -> None:
         """Have what this thread runs share Spark's cores fairly with others, whoever came first."""
         pool = f"{self.running.job_id}/{self.task.id}"
         self.running.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
 
-    def close(self) -> None:
-        """Let its second thread end; to be called once nothing else is asked of it."""
-        try:
-            self._forget_next()
-        except Exception as error:  # noqa: BLE001  why the task ends is what people must hear of
-            log.warning("%s: Spark keeps rows that nobody will read: %s", self.group, error)
-        finally:
-            self._ahead.close()
-
-    def _plan(self, positions: Mapping[str, Plain], budget: Budget) -> Planned:
+    def plan(self, positions: Mapping[str, Plain], budget: Budget) -> Planned:
+        """Return what comes after these positions."""
         if self.task.whole:
             budget = Budget(None, budget.now_s)
         answers: dict[str, Slice | Nothing] = {
@@ -182,40 +158,25 @@ class TaskRun:
             frozenset(stage for stage, answer in answers.items() if answer is END),
         )
 
-    def run(self, slices: Mapping[str, Slice]) -> Made:
-        """Read the slices and stage them for every sink; at the end no other thread is at work."""
-        try:
-            staged, watched = self._stage_slices(slices)
-        except UserError as error:
-            self._forget_next()  # it was made without care
-            if error.code != MALFORMED or not self._read_carefully(slices):
-                raise
-            staged, watched = self._stage_slices(slices)
-        finally:
-            self._ahead.wait()
+    def keep(self, made: Made) -> None:
+        """Go on behind slices that are staged, and count them."""
         tally = self.running.tally
-        for sink, made in staged.committables.items():
-            for committable in made:
-                tally.add_written(sink, committable.table, committable.rows, committable.bytes)
-        tally.add_read(staged.rows)
-        self._times.seen(watched)
-        self.positions = staged.positions
-        return staged
+        for sink, committables in made.committables.items():
+            for one in committables:
+                tally.add_written(sink, one.table, one.rows, one.bytes)
+        tally.add_read(made.rows)
+        self._times.seen(made.watched)
+        self.positions = {**self.positions, **made.after}
 
-    def _read_carefully(self, slices: Mapping[str, Slice]) -> bool:
-        """Ask the sources to read with care; return whether any of them now reads otherwise."""
+    def read_carefully(self, slices: Iterable[str]) -> bool:
+        """Ask these sources to read with care; return whether any of them now reads otherwise."""
         answers = [self.sources[stage].read_carefully() for stage in slices]
         return any(answers)
 
-    def _forget_next(self) -> None:
-        if made := self._ahead.take():
-            made[1].composed.release()
-
-    def _stage_slices(self, slices: Mapping[str, Slice]) -> tuple[Made, Watched]:
-        """Stage the slices for every sink; return with it what Spark has observed."""
-        ready = self._made_ready(slices)
+    def stage(self, ready: Ready) -> Made:
+        """Stage slices for every sink; nothing of them stays if that fails."""
         composed = ready.composed
-        staged = Made(_after(self.positions, slices))
+        staged = Made({s: one.after for s, one in ready.slices.items()}, watched=ready.watched)
         rows_in: Counter[str] = Counter()
         bytes_in: Counter[str] = Counter()
         try:
@@ -230,17 +191,17 @@ class TaskRun:
             raise
         finally:
             composed.release()
-            self._ready = None
         # Every sink reads the same rows; what passed through the hungriest one was read.
         staged.rows = max(rows_in.values(), default=0) or _most(staged, "rows")
         staged.bytes = max(bytes_in.values(), default=0) or _most(staged, "bytes")
-        return staged, ready.watched
+        return staged
 
     def expected(self, budget: Budget) -> Mapping[str, tuple[Table, ...]]:
         """Return every stage's tables, as far as can be told before the first row moves."""
-        slices = self.plan(budget)
-        if slices:
-            return self._made_ready(slices).composed.tables
+        planned = self.plan(self.positions, budget)
+        if planned.slices:
+            self._first = self.compose(planned.slices)
+            return self._first.composed.tables
         declared = {stage: source.tables() for stage, source in self.sources.items()}
         empty = {
             stage: Tables(Rows.of(t, self.running.spark.createDataFrame([], t.ddl)) for t in tables)
@@ -249,18 +210,14 @@ class TaskRun:
         }
         return self.composer.compose(empty).tables if len(empty) == len(self.sources) else {}
 
-    def _made_ready(self, slices: Mapping[str, Slice]) -> Ready:
-        """Return slices with the stages on top.
+    def compose(self, slices: Mapping[str, Slice]) -> Ready:
+        """Read slices lazily and put the stages on top; Spark checks the plan, nothing runs.
 
-        They may be so already: the first slice was composed to prepare the sinks, and the next one
-        may have been while the last one ran.
+        The first ones were composed to prepare the sinks, and are not composed again.
         """
-        if self._ready is None or self._ready.slices != slices:
-            self._ready = self._compose(slices)
-        return self._ready
-
-    def _compose(self, slices: Mapping[str, Slice]) -> Ready:
-        """Read the slices lazily and put the stages on top; Spark checks the plan, nothing runs."""
+        first, self._first = self._first, None
+        if first and first.slices == slices:
+            return first
         read: dict[str, Tables] = {}
         watched: Watched = []
         self.running.spark.sparkContext.setJobGroup(self.group, f"{self.task.id} reads", True)
@@ -297,9 +254,8 @@ class TaskRun:
         """
         running, spark = self.running, self.running.spark
         staging = Staging(
-            running.job_id, self.task.id, self.attempt, self.number, running.incarnation
+            running.job_id, self.task.id, self.attempt, next(self._numbers), running.incarnation
         )
-        self.number += 1
         group = f"{self.group}/{staging.number}"
         spark.sparkContext.setJobGroup(group, f"{running.job.name} {sink}", True)
         staged.groups.append(group)
@@ -315,18 +271,13 @@ class TaskRun:
             wait_stopped(spark.sparkContext, group)
             raise
         finally:
-            running.tally.unwatch()
+            running.tally.unwatch(group)
         made = [_counted(c, measured) for c in made]
         staged.committables.setdefault(sink, []).extend(made)
         return measured
 
     def _stage(self, stage_id: str) -> Stage:
         return self.running.job.stage(stage_id)
-
-
-def _after(positions: Mapping[str, Plain], slices: Mapping[str, Slice]) -> dict[str, Plain]:
-    """Return where each source reads next once these slices are kept."""
-    return {**positions, **{stage: s.after for stage, s in slices.items()}}
 
 
 def _counted(committable: Committable, measured: Measured) -> Committable:

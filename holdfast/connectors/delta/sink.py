@@ -28,6 +28,7 @@ class DeltaSink(Sink[DeltaSinkOptions]):
     """Tables of Delta Lake.  Rows are added; a changelog is refused."""
 
     name = "Delta"
+    overlaps = True
 
     notes = """\
 Commits are made by the leader: files are added, and the job's number is written down, in one

@@ -27,6 +27,7 @@ class LocalFileSink(Sink[LocalFileSinkOptions]):
     """Files on this machine.  Rows of a changelog are all written; their kinds are not."""
 
     name = "LocalFile"
+    overlaps = True
 
     def prepare(self, tables: Sequence[Table]) -> None:
         """Apply the save modes to the folder of each table; raise if it cannot be written."""

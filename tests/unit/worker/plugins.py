@@ -1,6 +1,5 @@
 """Plug-ins that fail on order, for tests of the runner."""
 
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -47,7 +46,7 @@ class Count(Source[CountOptions]):
     released: ClassVar[list[Plain]] = []
     budgets: ClassVar[list[int | None]] = []
     planned_s: ClassVar[list[float]] = []
-    planners: ClassVar[list[str]] = []
+    read_s: ClassVar[list[float]] = []
     malformed: ClassVar[set[int]] = set()
     careful = False
 
@@ -55,7 +54,6 @@ class Count(Source[CountOptions]):
         done = position if isinstance(position, int) else 0
         Count.budgets.append(budget.rows)
         Count.planned_s.append(budget.now_s)
-        Count.planners.append(threading.current_thread().name)
         if done >= self.options.slices:
             return IDLE if self.options.streaming else END
         return Slice(done, done + 1)
@@ -69,6 +67,7 @@ class Count(Source[CountOptions]):
 
     def read(self, spark: "SparkSession", content: Plain) -> Tables:
         assert isinstance(content, int)
+        Count.read_s.append(time.monotonic())
         if content in Count.malformed and not self.careful:
             frame = spark.createDataFrame([("x",)], "v string").selectExpr(
                 "from_csv(v, 'id bigint', map('mode', 'FAILFAST')).id"
@@ -102,6 +101,7 @@ class Cellar(Sink[CellarOptions]):
     swept: ClassVar[list[Leftovers]] = []
     pools: ClassVar[dict[str, str | None]] = {}
     begun_s: ClassVar[list[float]] = []
+    ended_s: ClassVar[list[float]] = []
     broken: ClassVar[bool] = False
 
     @classmethod
@@ -109,7 +109,7 @@ class Cellar(Sink[CellarOptions]):
         for kept in (
             cls.staged, cls.visible, cls.commits, cls.prepared, cls.writes, cls.swept, cls.pools,
             cls.begun_s, Count.released, Count.budgets, Count.planned_s,
-            Count.planners, Count.malformed,
+            cls.ended_s, Count.read_s, Count.malformed,
         ):  # fmt: skip
             kept.clear()
         cls.broken = False
@@ -132,6 +132,7 @@ class Cellar(Sink[CellarOptions]):
             values = [row[0] for row in rows.frame.collect()]
             Cellar.staged[staging.name] = values
             made.append(Committable(1, str(rows.table.path), len(values), 0, staging.name))
+        Cellar.ended_s.append(time.monotonic())
         return made
 
     def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:

@@ -28,7 +28,7 @@ def test_slices_fill_most_of_a_short_interval() -> None:
     for _ in range(20):
         assert pace.rows
         pace.after(pace.rows, 0, pace.rows / 1_000_000)
-    assert pace.rows == 400_000, "four fifths of half a second"
+    assert pace.rows == 450_000, "nine tenths of half a second"
 
 
 def test_slices_that_do_not_fill_up_grow_only_so_far() -> None:

@@ -172,34 +172,6 @@ def test_slices_shrink_where_they_take_too_long_for_the_interval(play: Play) -> 
     play(part)
 
 
-def test_the_next_slice_is_made_ready_while_one_runs(play: Play) -> None:
-    async def part(bench: Bench) -> None:
-        env = "env { checkpoint.interval = 60000 }\n"
-        bench.deploy(env + "source { Count { slices = 6 } }\nsink { Cellar {} }")
-        await bench.until(bench.ends)
-        ahead = [name.endswith("next slice") for name in Count.planners]
-        # Two are planned in their turn (the first once more to prepare the sinks), then the end is.
-        assert ahead == [False, False, False, True, True, True, True, True, False]
-        staged = [x for rows in Cellar.staged.values() for x in rows]
-        assert staged == list(range(60)), "each once, and in order"
-        acked = await bench.acked(1)
-        assert acked.ended and [p for _, p in acked.positions] == [6]
-
-    play(part)
-
-
-def test_a_slice_that_was_made_ready_without_care_is_made_anew(play: Play) -> None:
-    async def part(bench: Bench) -> None:
-        env = "env { checkpoint.interval = 60000 }\n"
-        Count.malformed.update({2, 3})
-        bench.deploy(env + "source { Count { slices = 5 } }\nsink { Cellar {} }")
-        await bench.until(bench.ends)
-        assert [x for rows in Cellar.staged.values() for x in rows] == list(range(50))
-        assert bench.held()[0].failure is None
-
-    play(part)
-
-
 def test_a_stream_that_trickles_is_not_allowed_everything_at_once(play: Play) -> None:
     async def part(bench: Bench) -> None:
         bench.deploy(ENDLESS.replace("streaming", "slices = 12, streaming"))
