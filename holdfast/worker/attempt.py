@@ -211,10 +211,10 @@ class Attempt:
         self._began_s = time.monotonic()
         runner.pass_now("after:worker.start")
         pace = Pace.of(job, _readers(job, planned))
-        if order.positions is None:
-            self._prepare(task, job, pace)
         flights = Flights(task)
         try:
+            if order.positions is None:
+                self._prepare(task, job, pace)
             self._loop(task, flights, pace)
         finally:
             flights.close()

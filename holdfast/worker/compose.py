@@ -54,6 +54,14 @@ class Composer:
     def compose(self, read: Mapping[str, Tables]) -> Composed:
         """Return what the sinks are to write, given what each source read."""
         composed = Composed()
+        try:
+            self._fill(composed, read)
+        except BaseException:
+            composed.release()
+            raise
+        return composed
+
+    def _fill(self, composed: Composed, read: Mapping[str, Tables]) -> None:
         done: dict[str, Tables] = dict(read)
         for stage in self.stages:
             inputs = {i: done[i] for i in stage.inputs if i in self.inside}
@@ -66,7 +74,6 @@ class Composer:
                 done[stage.id] = _keep(done[stage.id], composed)
             arrived = composed.sinks.get(stage.id) or done[stage.id]
             composed.tables[stage.id] = tuple(rows.table for rows in arrived)
-        return composed
 
     def _must_keep(self, stage: Stage) -> bool:
         if stage.role is Role.SINK or stage.id in self.repeatable:

@@ -92,6 +92,7 @@ class Flights:
         self._call_back()
         for lane in self._lanes:
             lane.close()
+        self._task.close()
 
     def _heading(self) -> Mapping[str, Plain]:
         """Return where sources read next once all that is under way is kept."""

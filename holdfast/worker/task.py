@@ -158,6 +158,15 @@ class TaskRun:
             frozenset(stage for stage, answer in answers.items() if answer is END),
         )
 
+    def close(self) -> None:
+        """Have Spark forget rows that were to be kept for slices which were never staged."""
+        first, self._first = self._first, None
+        try:
+            if first:
+                first.composed.release()
+        except Exception as error:  # noqa: BLE001  why the task ends is what people must hear of
+            log.warning("%s: Spark keeps rows that nobody reads: %s", self.group, error)
+
     def keep(self, made: Made) -> None:
         """Go on behind slices that are staged, and count them."""
         tally = self.running.tally

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 def test_a_barrier_is_answered_once_and_the_same_answer_is_given_again(play: Play) -> None:
     async def part(bench: Bench) -> None:
         bench.deploy(ENDLESS)
-        await bench.until(lambda: len(Cellar.writes) == 3)
+        await bench.until(lambda: bench.held()[0].written == 30)
         first = await bench.acked(1)
         assert (first.positions, first.ended) == (((SOURCE, 3),), False)
         assert [s.created for s in first.staged] == [1, 1, 1]
