@@ -14,7 +14,6 @@ from holdfast.model.tree import Block
 from holdfast.worker.event_time import UNREAD_MAX, EventTimes, Watched
 from holdfast.worker.meter import Tally, settle
 from tests.unit.worker.bench import SOURCE, STREAM, Bench, Play
-from tests.unit.worker.plugins import Cellar
 
 pytestmark = pytest.mark.spark
 
@@ -36,7 +35,7 @@ def counting(watermark: str, **count: Any) -> str:
 def test_an_answer_carries_the_latest_event_time_less_the_delay(play: Play) -> None:
     async def part(bench: Bench) -> None:
         bench.deploy(counting("watermark { column = ID, delay.seconds = 0.005 }"))
-        await bench.until(lambda: len(Cellar.writes) == 3)
+        await bench.until(lambda: bench.held()[0].written == 30)
         first = await bench.acked(1)
         assert (first.watermark, first.idle) == (29 - 5, False)
         assert first.counts.latest == ((SOURCE, 29),)
@@ -59,7 +58,7 @@ def test_a_new_attempt_begins_at_the_watermark_of_its_checkpoint(play: Play) -> 
 def test_a_source_without_rows_and_one_at_its_end_are_idle(play: Play) -> None:
     async def part(bench: Bench) -> None:
         bench.deploy(counting("watermark { column = id, idle.seconds = 0 }"))
-        await bench.until(lambda: len(Cellar.writes) == 3)
+        await bench.until(lambda: bench.held()[0].written == 30)
         quiet = await bench.acked(1)
         assert (quiet.watermark, quiet.idle) == (29, True)
         bench.deploy(counting("watermark.column = id", streaming="false"), attempt=2)
@@ -74,7 +73,7 @@ def test_a_source_that_env_means_and_that_lacks_the_column_holds_nobody_back(pla
     async def part(bench: Bench) -> None:
         env = "env { job.mode = STREAMING, checkpoint.interval = 1000, watermark.column = at }\n"
         bench.deploy(env + "source { Count { streaming = true } }\nsink { Cellar {} }")
-        await bench.until(lambda: len(Cellar.writes) == 3)
+        await bench.until(lambda: bench.held()[0].written == 30)
         answer = await bench.acked(1)
         assert (answer.watermark, answer.idle) == (None, True)
 
