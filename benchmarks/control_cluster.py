@@ -143,8 +143,11 @@ class Cluster:
         return [tuple(float(part) for part in line.split()) for line in whole]
 
     def cpu_s(self, name: str) -> float:
-        """Return the CPU seconds that a process has spent."""
-        stat = Path(f"/proc/{self._children[name].pid}/stat").read_text()
+        """Return the CPU seconds that a process has spent: a master, `workers` or `store`."""
+        child = self.server.process if name == "store" else self._children[name]
+        if child is None:
+            return 0.0  # a file
+        stat = Path(f"/proc/{child.pid}/stat").read_text()
         fields = stat.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 

@@ -28,6 +28,7 @@ def warm_up() -> None:
 def make_rows(folder: Path, rows: int, *formats: str) -> None:
     """Let a job of our own make the data, once, below `folder` in each format."""
     print(f"Making {rows:,} rows of {len(COLUMNS)} columns ...", flush=True)
+    folder.mkdir(exist_ok=True)
     fields = "\n".join(f'          {name} = "{kind}"' for name, kind in COLUMNS.items())
     sinks = "\n".join(
         f'  LocalFile {{ plugin_input = rows, path = "{folder}/{f}", file_format_type = {f} }}'

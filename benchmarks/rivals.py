@@ -12,9 +12,11 @@ from pathlib import Path
 from benchmarks import report, seatunnel
 from benchmarks.job import moving_s
 from benchmarks.measure import Cost, middle
+from benchmarks.threads import Threads
 from holdfast.worker import java
 
 OURS, SCRIPT = "Holdfast", "PySpark"
+DLT, DLT_ARROW = "dlt", "dlt fed with Arrow"
 NO_JAR = "needs a jar that is not on PyPI"
 
 
@@ -25,10 +27,31 @@ class Race:
     work: str
     rows: int
     taken: Mapping[str, Sequence[Cost]]
+    fewer: Mapping[str, int]
+    """The rows of those who are so slow that they get fewer."""
+    spent: Mapping[str, float]
+    """CPU seconds of our JVM in the last round, by what its threads are for."""
+
+    def profile(self) -> list[str]:
+        """Say where the time goes: whose threads, and how busy the cores were."""
+        whose = ", ".join(f"{kind} {cpu_s:.1f}" for kind, cpu_s in self.spent.items())
+        busy = ", ".join(
+            f"{name} {self.cpu_s(name) * self.rows_s(name) / self.rows_of(name):.1f}"
+            for name in self.taken
+        )
+        return [
+            f"{self.work}: CPU seconds of Holdfast's JVM in the last round, its start included:"
+            f" {whose}",
+            f"{self.work}: cores busy while rows moved: {busy}",
+        ]
+
+    def rows_of(self, name: str) -> int:
+        """Return how many rows a peer has moved."""
+        return self.fewer.get(name, self.rows)
 
     def rows_s(self, name: str) -> float:
         """Return the rows a second of a peer's middle round."""
-        return self.rows / middle([moving_s(cost) for cost in self.taken[name]])
+        return self.rows_of(name) / middle([moving_s(cost) for cost in self.taken[name]])
 
     def cpu_s(self, name: str) -> float:
         """Return the CPU seconds of all of a peer's processes while it moved the rows."""
@@ -49,11 +72,11 @@ class Race:
             yield {
                 "work": self.work,
                 "with": name,
-                "rows": self.rows,
+                "rows": self.rows_of(name),
                 "rounds": len(costs),
                 "rows/s": round(self.rows_s(name)),
                 "Holdfast / it": None if name == OURS else self.lead(name),
-                "CPU s a million rows": self.cpu_s(name) / self.rows * 1e6,
+                "CPU s a million rows": self.cpu_s(name) / self.rows_of(name) * 1e6,
                 "first job s": self.first_job_s(name),
                 "whole s": middle([cost.wall_s for cost in costs]),
             }
@@ -78,17 +101,24 @@ def absent(work: str, name: str, why: str) -> report.Row:
 
 
 def run_race(
-    work: str, rows: int, writers: Mapping[str, Callable[[], Cost]], rounds: Mapping[str, int]
+    work: str,
+    rows: int,
+    writers: Mapping[str, Callable[[], Cost]],
+    rounds: Mapping[str, int],
+    fewer: Mapping[str, int] | None = None,
 ) -> Race:
     """Let all take turns, for as many rounds as each has, so that noise hits all alike."""
     taken: dict[str, list[Cost]] = {name: [] for name in writers}
+    ours: Mapping[str, float] = {}
     for number in range(max(rounds[name] for name in writers)):
         for name, writer in writers.items():
             if number < rounds[name]:
-                taken[name].append(writer())
+                with Threads(os.getpid()) as threads:
+                    taken[name].append(writer())
+                ours = threads.spent_s() if name == OURS else ours
                 spent = moving_s(taken[name][-1])
                 print(f"{work}, round {number + 1}, {name}: {spent:.1f} s", flush=True)
-    return Race(work, rows, taken)
+    return Race(work, rows, taken, fewer or {}, ours)
 
 
 def both() -> dict[str, str]:

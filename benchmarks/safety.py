@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +19,11 @@ from benchmarks.arrivals import COLUMNS, write_file
 from benchmarks.job import moving_s, run_job, warm_up
 from benchmarks.measure import Cost, middle
 from benchmarks.report import Bar, Plot, Report, Row, holdfast, publish
+from benchmarks.threads import Threads
 
-FILES = int(os.environ.get("FILES", 160))
+FILES = int(os.environ.get("FILES", 320))
 ROWS_A_FILE = 25_000
-ROUNDS = int(os.environ.get("ROUNDS", 3))
+ROUNDS = int(os.environ.get("ROUNDS", 2))
 INTERVALS = {"none": 0, "5 s": 5000, "1 s": 1000}
 COST_MOST = 0.05
 
@@ -34,6 +36,8 @@ class Run:
     slices: int
     slices_s: float
     spark_s: float
+    threads: Mapping[str, float]
+    """CPU seconds by what the JVM's threads are for."""
 
 
 def main(results: Path) -> bool:
@@ -61,21 +65,19 @@ def _run(folder: Path, interval_ms: int) -> Run:
     os.sync()
     fields = " ".join(f'{name} = "{kind}",' for name, kind in COLUMNS.items())
     interval = f", checkpoint.interval = {interval_ms}" if interval_ms else ""
-    cost = run_job(
-        folder,
-        f"""env {{ job.mode = BATCH{interval} }}
+    text = f"""env {{ job.mode = BATCH{interval} }}
 source {{ LocalFile {{ path = "{folder / "csv"}", file_format_type = csv
   schema {{ fields {{ {fields} }} }} }} }}
 sink {{ LocalFile {{ path = "{out}", file_format_type = parquet }} }}
-""",
-    )
+"""
+    with Threads(os.getpid()) as threads:
+        cost = run_job(folder, text)
     rows = sum(pq.read_metadata(f).num_rows for f in out.glob("*.parquet"))
     assert rows == FILES * ROWS_A_FILE, f"{rows} rows of {FILES * ROWS_A_FILE}"
     lines = map(json.loads, (folder / "holdfast.log").read_text().splitlines())
     slices = [e for e in lines if e["message"] == "slice staged"]
-    return Run(
-        cost, len(slices), sum(s["took_s"] for s in slices), sum(s["spark_s"] for s in slices)
-    )
+    took_s, spark_s = (sum(s[what] for s in slices) for what in ("took_s", "spark_s"))
+    return Run(cost, len(slices), took_s, spark_s, threads.spent_s())
 
 
 def _report(taken: dict[str, list[Run]]) -> Report:
@@ -85,6 +87,7 @@ def _report(taken: dict[str, list[Run]]) -> Report:
         (name, FILES * ROWS_A_FILE / middle([moving_s(r.cost) for r in runs]))
         for name, runs in taken.items()
     ]
+    bar = Bar("share of throughput lost at 1 s", lost["1 s"], COST_MOST, "most")
     return Report(
         name="safety",
         question="What do checkpoints cost a job, against the same job without any?",
@@ -93,13 +96,24 @@ def _report(taken: dict[str, list[Run]]) -> Report:
         rounds=ROUNDS,
         peers=holdfast(),
         table=[_row(name, runs, lost[name]) for name, runs in taken.items()],
-        bars=[Bar("share of throughput lost at 1 s", lost["1 s"], COST_MOST, "most")],
+        bars=[bar],
+        profile="" if bar.met else "\n".join(map(_profile, taken, taken.values())),
         plots=[Plot("Rows a second by checkpoint interval", "bars", "rows/s", {"Holdfast": speed})],
         notes=(
-            "wall s and CPU s: from a session that is up to the end of the job.  Outside Spark:"
-            " what of a slice's time passes while none of its Spark jobs runs.",
+            "wall s and CPU s: from a session that is up to the end of the job.  A slice: from the"
+            " end of the one before.  Outside Spark: what of it passes while no Spark job runs.",
         ),
     )
+
+
+def _profile(name: str, runs: list[Run]) -> str:
+    """Say what threads spent their time on."""
+    kinds = runs[0].threads
+    jvm = {kind: middle([r.threads[kind] for r in runs]) for kind in kinds}
+    rest_s = middle([r.cost.cpu_s - sum(r.threads.values()) for r in runs])
+    whose = ", ".join(f"{kind} {cpu_s:.1f}" for kind, cpu_s in jvm.items())
+    said = f"CPU seconds, checkpoint each {name}, starts included"
+    return f"{said}: {whose}, Python {rest_s:.1f}"
 
 
 def _row(name: str, runs: list[Run], lost: float) -> Row:

@@ -26,7 +26,7 @@ from benchmarks.measure import middle, spent_s
 from benchmarks.report import Bar, Cell, Plot, Report, Row, holdfast, publish
 from benchmarks.streams import SINKS, Engine, Holdfast, MicroBatches
 
-ROUNDS = int(os.environ.get("ROUNDS", 3))
+ROUNDS = int(os.environ.get("ROUNDS", 2))
 FILES = int(os.environ.get("FILES", 80))
 """Files of a backlog."""
 

@@ -79,16 +79,17 @@ def _stages(spark: "SparkSession", group: str) -> Iterator[Any]:
     return (store.lastStageAttempt(stage_id) for stage_id in stages)
 
 
-def jobs_s(spark: "SparkSession", group: str) -> float:
-    """Return how long the jobs of a group, which have ended, took in Spark's own scheduler."""
+def jobs_s(spark: "SparkSession", group: str) -> list[tuple[float, float]]:
+    """Return from when to when the jobs of a group, which have ended, were with Spark."""
     context = spark.sparkContext
     store = context._jsc.sc().statusStore()
-    took_ms = 0
+    found = []
     for number in context.statusTracker().getJobIdsForGroup(group):
         job = store.job(number)
-        if job.submissionTime().isDefined() and job.completionTime().isDefined():
-            took_ms += job.completionTime().get().getTime() - job.submissionTime().get().getTime()
-    return took_ms / 1000
+        begun, ended = job.submissionTime(), job.completionTime()
+        if begun.isDefined() and ended.isDefined():
+            found.append((begun.get().getTime() / 1000, ended.get().getTime() / 1000))
+    return sorted(found)
 
 
 def first_job_s(spark: "SparkSession") -> float | None:

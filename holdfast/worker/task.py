@@ -102,6 +102,7 @@ class TaskRun:
         self.attempt = attempt
         self.positions = dict(positions)
         self._numbers = itertools.count()
+        self._busy_until_s = 0.0
         self.at_end: frozenset[str] = frozenset()
         self._first: Ready | None = None
         self._times = EventTimes((job.stage(s) for s in task.stages), running.tally)
@@ -238,8 +239,13 @@ class TaskRun:
         return Ready(dict(slices), self.composer.compose(read), watched)
 
     def spark_s(self, made: Made) -> float:
-        """Return for how long Spark's jobs ran in a slice."""
-        return sum(jobs_s(self.running.spark, group) for group in made.groups)
+        """Return for how long Spark's jobs ran in a slice, while those of earlier ones did not."""
+        total_s = 0.0
+        for group in made.groups:
+            for begun_s, ended_s in jobs_s(self.running.spark, group):
+                total_s += max(0.0, ended_s - max(begun_s, self._busy_until_s))
+                self._busy_until_s = max(ended_s, self._busy_until_s)
+        return total_s
 
     def abort(self, staged: Made) -> None:
         """Remove what was staged and will not be committed."""

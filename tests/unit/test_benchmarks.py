@@ -1,7 +1,7 @@
 """What benchmarks make of the runs they measure; no run is made here."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -40,13 +40,19 @@ def race() -> Race:
         OURS: [cost(4, 3, 4)] * 3,
         "dlt": [cost(2)],
     }
-    return Race("csv -> parquet", 1_000, taken)
+    return Race("csv -> parquet", 1_000, taken, {}, {"tasks": 2.0, "compiling": 1.0})
 
 
 def test_the_middle_round_counts() -> None:
     assert race().rows_s(SCRIPT) == 200
     assert race().lead(SCRIPT) == 1.25
     assert race().lead("dlt") == 0.5
+
+
+def test_a_slow_peer_has_fewer_rows_and_its_own_rate() -> None:
+    few = replace(race(), fewer={"dlt": 100})
+    assert (few.rows_s("dlt"), few.lead("dlt"), few.rows_s(OURS)) == (50, 5, 250)
+    assert "dlt 0.5" in few.profile()[1]
 
 
 def test_the_table_has_every_peer_and_says_who_could_not_take_part() -> None:
