@@ -42,10 +42,15 @@ def test_the_next_slice_is_read_but_not_written_while_one_is(play: Play) -> None
 @pytest.mark.usefixtures("overlapping")
 def test_a_sink_that_can_writes_the_next_slice_while_one_is_written(play: Play) -> None:
     async def part(bench: Bench) -> None:
-        bench.deploy(ENV + SLOW + "sink { Cellar {} }")
+        # Each slice takes both cores, so one that begins early still ends later.
+        both = SLOW.replace("sleep_ms = 150", "sleep_ms = 400, parts = 2")
+        bench.deploy(ENV + both + "sink { Cellar {} }")
         await all_once(bench)
-        overlaps = [b < e for b, e in zip(Cellar.begun_s[1:], Cellar.ended_s[:-1], strict=True)]
-        assert overlaps == [False, True, True, True], "one at first: nobody knows of a second"
+        first, *later = (
+            b < e for b, e in zip(Cellar.begun_s[1:], Cellar.ended_s[:-1], strict=True)
+        )
+        assert not first, "nobody knows yet that there is a second"
+        assert sum(later) >= 2, "of three; a busy machine may miss one"
 
     play(part)
 
