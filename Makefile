@@ -53,7 +53,7 @@ fmt: $(READY) ## Format the code
 compat: $(READY) ## Run SeaTunnel's own job files (JOBS=dir; CLUSTER=1: through submit)
 	@$(PY) -m tests.compat.$(if $(CLUSTER),cluster,run) $(JOBS)
 
-bench: $(READY) ## Measure beside what people would use instead, 20 minutes (ONLY=batch,failover)
+bench: $(READY) ## Measure beside what people would use instead (ONLY=batch,failover)
 	@$(PY) -m benchmarks.run $(ONLY)
 
 performance: $(READY) ## Write docs/performance.md and its plots from the last results of make bench

@@ -75,7 +75,7 @@ class Flights:
         flight, task = self._flying.popleft(), self._task
         try:
             made = flight.lane.take()
-        except BaseException as error:
+        except BaseException as error:  # raised again, unless care may help
             self._call_back()
             malformed = isinstance(error, UserError) and error.code == MALFORMED
             if not malformed or not task.read_carefully(flight.planned.slices):
