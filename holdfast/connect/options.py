@@ -47,6 +47,9 @@ class _Declared:
     at_most: float | None = None
 
 
+_NOTHING = _Declared()
+
+
 @dataclass(frozen=True, slots=True)
 class OptionInfo:
     """One option as help, docs and forms show it."""
@@ -102,8 +105,9 @@ def read_options(cls: type[T], block: Block, about: str, report: Report) -> T | 
     before = len(report.mistakes)
     values: dict[str, Any] = {}
     used: list[Entry] = []
-    hints = get_type_hints(cls)
-    for field in _fields(cls):
+    kind: type = cls
+    hints = _hints(kind)
+    for field in _fields(kind):
         declared = _declared(field)
         entry = _find(block, field, declared, used)
         if entry is None:
@@ -130,10 +134,11 @@ def _build(
 ) -> T | None:
     """Make the object and let it check what no single option can (`problems`)."""
     made = cls(**values)
+    kind: type = cls
     problems: Callable[[], Iterator[tuple[str, str]]] | None = getattr(made, "problems", None)
     found = list(problems()) if problems else []
     for name, message in found:
-        field = next((f for f in _fields(cls) if f.name == name), None)
+        field = next((f for f in _fields(kind) if f.name == name), None)
         entry = _find(block, field, _declared(field), []) if field else None
         report.error(entry.node.place if entry else block.place, f"{about}: {message}")
     return None if found else made
@@ -141,7 +146,7 @@ def _build(
 
 def describe(cls: type) -> tuple[OptionInfo, ...]:
     """Return every option of a class, in the order declared."""
-    docs, hints = _docs(cls), get_type_hints(cls)
+    docs, hints = _docs(cls), _hints(cls)
     return tuple(
         OptionInfo(
             name=f.name,
@@ -157,16 +162,23 @@ def describe(cls: type) -> tuple[OptionInfo, ...]:
     )
 
 
-def _fields(cls: type) -> list[Field[Any]]:
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    """Return the types of a class's fields; a leader reads the options of thousands of jobs."""
+    return get_type_hints(cls)
+
+
+@cache
+def _fields(cls: type) -> tuple[Field[Any], ...]:
     """Return the fields of a class, last those of bases that set `shown_last = True`."""
     bases = (base for base in cls.__mro__ if vars(base).get("shown_last"))
     last = {name for base in bases for name in inspect.get_annotations(base)}
     found = [f for f in dataclasses.fields(cls) if f.name != "passed"]
-    return sorted(found, key=lambda f: f.name in last)
+    return tuple(sorted(found, key=lambda f: f.name in last))
 
 
 def _declared(field: Field[Any]) -> _Declared:
-    declared = field.metadata.get(_META, _Declared())
+    declared = field.metadata.get(_META, _NOTHING)
     assert isinstance(declared, _Declared)
     return declared
 
@@ -228,7 +240,7 @@ def _report_missing(
 
 
 def _report_unknown(cls: type, rest: list[tuple[str, Entry]], about: str, report: Report) -> None:
-    known = [k for f in _fields(cls) for k in (_key(f), *_declared(f).aliases)]
+    known = [k for f in _fields(cls) for k in (_key(f), *_declared(f).aliases)] if rest else []
     for path, entry in rest:
         inside = isinstance(entry.node, Block) and any(k.startswith(path + ".") for k in known)
         leaves = [(f"{path}.{p}", e) for p, e in entry.node.leaves()] if inside else []  # type: ignore[union-attr]

@@ -14,6 +14,9 @@ from holdfast.master.ports import Ports
 from holdfast.store.contract import Delete, Guard, Item, Put, Store
 
 LEADER = "leader"
+CLEANING_MAX = 4
+"""So many jobs that are over are cleaned up at a time: thousands may be due at once, and neither
+the renewal of the lease nor the commits of the living may wait for them in a line."""
 
 
 class Desk:
@@ -34,6 +37,7 @@ class Desk:
         self.settings = ports.settings
         self.abandoned = asyncio.Event()
         self.error: BaseException | None = None
+        self.cleaning = asyncio.Semaphore(CLEANING_MAX)
         self._standing = standing
         self._late: set[asyncio.Task[None]] = set()
 

@@ -160,20 +160,24 @@ class JobKeeper(Keeper[Job]):
         await ports.clock.sleep(self.desk.settings.tombstone_s)
         kept = {name for _, name in job.saved}
         life = Life(job.id, job.incarnation, job.spec)
-        # A task that still runs could stage something after the sweep.
-        while self.held(job.id, job.incarnation):
-            self.desk.check()
+        while not await self._cleaned(life, kept):
             await ports.clock.sleep(self.desk.settings.retry_s)
-        while True:
+
+    async def _cleaned(self, life: Life, kept: set[str]) -> bool:
+        """Remove everything, in turn with other jobs; say whether that could be done now."""
+        async with self.desk.cleaning:
             self.desk.check()
+            # A task that still runs could stage something after the sweep.
+            if self.held(life.job, life.incarnation):
+                return False
             try:
                 await self._sweep(life)
                 await self._drop_blobs(kept)
-                break
             except (Unavailable, OutcomeUnknown):
-                await ports.clock.sleep(self.desk.settings.retry_s)
-        await self._remember()
-        await self._bury()
+                return False  # whoever cannot be reached is asked again
+            await self._remember()
+            await self._bury()
+            return True
 
     async def _sweep(self, life: Life) -> None:
         """Remove what is staged.  Where no sink can be built any more it stays, and that is said.

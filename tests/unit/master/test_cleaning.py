@@ -1,0 +1,70 @@
+"""Jobs that are over are cleaned up a few at a time, however many of them are due at once."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast.connect.registry import Registry
+from holdfast.core.job import Job, JobStatus
+from holdfast.errors import Unavailable
+from holdfast.master.desk import CLEANING_MAX
+from holdfast.master.master import Master
+from holdfast.master.ports import Life, Ports, Settings
+from holdfast.master.records import encode, job_key
+from holdfast.node.blobs import open_blobs
+from holdfast.node.clock import SystemClock
+from holdfast.node.failpoints import NoPoints
+from holdfast.node.tables import SinkTables
+from holdfast.store.contract import Put
+from holdfast.store.memory import Memory, MemoryStore
+from holdfast.wire.messages import ToWorker
+
+SETTINGS = Settings(lease_s=30.0, campaign_s=0.01, tombstone_s=0.0, retry_s=0.01)
+OVER = replace(Job("0", "a", "token", "shop", "", 0), status=JobStatus.FINISHED)
+JOBS = 10 * CLEANING_MAX
+STUBBORN = {f"{number}" for number in range(2 * CLEANING_MAX)}
+
+
+class Sweeps(SinkTables):
+    """Counts who sweeps at the same time.  The stubborn cannot be swept before all others are."""
+
+    def __init__(self) -> None:
+        super().__init__(Registry())
+        self.most = self.now = 0
+        self.swept: set[str] = set()
+
+    async def sweep(self, life: Life) -> None:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0.001)
+        self.now -= 1
+        if life.job in STUBBORN and len(self.swept) < JOBS - len(STUBBORN):
+            raise Unavailable("The sink does not answer.")
+        self.swept.add(life.job)
+
+
+class Nobody:
+    def send(self, incarnation: str, message: ToWorker) -> None:
+        raise AssertionError("there is nobody to send to")
+
+
+def test_few_are_cleaned_up_at_a_time_and_none_waits_for_one_that_cannot_be(tmp_path: Path) -> None:
+    async def run() -> Sweeps:
+        store, tables = MemoryStore(Memory()), Sweeps()
+        jobs = [replace(OVER, id=f"{number}") for number in range(JOBS)]
+        await store.commit([], [Put(job_key(job.id), encode(job)) for job in jobs])
+        ports = Ports(
+            SystemClock(), open_blobs(str(tmp_path)), tables, Nobody(), NoPoints(), SETTINGS
+        )
+        master = Master("m", "i", store, ports)
+        serving = asyncio.ensure_future(master.run())
+        async with asyncio.timeout(30):
+            while (await store.range("job/"))[0]:
+                await asyncio.sleep(0.01)
+        master.stop()
+        await serving
+        return tables
+
+    tables = asyncio.run(run())
+    assert len(tables.swept) == JOBS
+    assert tables.most == CLEANING_MAX
