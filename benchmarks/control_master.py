@@ -77,7 +77,8 @@ class Probe:
         profiler.enable()
         await asyncio.sleep(PROFILE_S)
         profiler.disable()
-        pstats.Stats(profiler, stream=told).sort_stats("tottime").print_stats(PROFILE_LINES)
+        found = pstats.Stats(profiler, stream=told).strip_dirs()
+        found.sort_stats("tottime").print_stats(PROFILE_LINES)
         (self.folder / "profile").write_text(told.getvalue())
 
     def _tell(self, leader: Leader | None) -> None:

@@ -15,7 +15,7 @@ from statistics import median, quantiles
 from benchmarks.report import Bar, Plot, Report, Row, holdfast, publish, versions
 from holdfast.testing.chaos.failover import DIP_S, INTERVAL_S, LEASE_S, Cost, Sample, take
 
-KILLS = int(os.environ.get("KILLS") or 6)
+KILLS = int(os.environ.get("KILLS") or 5)
 STORE = os.environ.get("STORE") or "etcd"
 BUILD = Path("build/chaos")
 ELECT_P50_MOST, ELECT_MOST = 3.5, 6.0

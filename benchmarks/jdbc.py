@@ -25,14 +25,11 @@ from benchmarks.rivals import DLT_ARROW, NO_JAR, OURS, SCRIPT, Race, absent, bot
 from tests.conformance.servers import Postgres
 
 ROWS = int(os.environ.get("ROWS", 10_000_000))
-ROUNDS = int(os.environ.get("ROUNDS", 2))
+ROUNDS = int(os.environ.get("ROUNDS", 1))
 WORK = "parquet -> PostgreSQL"
 REWRITING = f"{SCRIPT}, batches rewritten"
 BOUNDS = {SCRIPT: 2.0, REWRITING: 0.95, DLT_ARROW: 1.0, "SeaTunnel": 1.0}
 """How many rows Holdfast moves, at least, while a peer moves one."""
-FEWER = {SCRIPT: 1, REWRITING: 1, DLT_ARROW: 1, "SeaTunnel": 1}
-"""Who takes so long, or is so far from its bar, that fewer rounds do."""
-
 COLUMNS = {
     "id": "bigint", "customer": "integer", "amount": "numeric(12,2)", "price": "double precision",
     "name": "text", "city": "text", "active": "boolean", "day": "date", "at": "timestamp",
@@ -128,8 +125,7 @@ def _race(writers: Mapping[str, Callable[[], Cost]], server: Postgres) -> Race:
         return cost
 
     turns = {name: partial(checked, name) for name in writers}
-    rounds = {name: min(ROUNDS, FEWER.get(name, ROUNDS)) for name in turns}
-    return run_race(WORK, ROWS, turns, rounds)
+    return run_race(WORK, ROWS, turns, dict.fromkeys(turns, ROUNDS))
 
 
 def _use(server: Postgres) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 PINS = Path(__file__).with_name("peers")
 MADE = Path(__file__).with_name(".peers")
+NAMES = ("dlt", "pyflink")
 
 
 def python_of(name: str) -> Path:

@@ -113,7 +113,7 @@ def _profile(name: str, runs: list[Run]) -> str:
     rest_s = middle([r.cost.cpu_s - sum(r.threads.values()) for r in runs])
     whose = ", ".join(f"{kind} {cpu_s:.1f}" for kind, cpu_s in jvm.items())
     said = f"CPU seconds, checkpoint each {name}, starts included"
-    return f"{said}: {whose}, Python {rest_s:.1f}"
+    return f"{said}: {whose}, Python and the rest {rest_s:.1f}"
 
 
 def _row(name: str, runs: list[Run], lost: float) -> Row:
