@@ -1,6 +1,7 @@
 """`make bench`: run the usual benchmarks, or those named.  Fails if one breaks or misses a bar.
 
-Each of several runs in a process of its own, so that one which breaks does not stop the others.
+Each of several runs in a process of its own, so that one which breaks does not stop the others; the
+page with the plots is written at the end.
 """
 
 import importlib
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import peer
+from benchmarks import peer, performance
 from benchmarks.catalogue import BY_NAME, USUAL_MINUTES
 from benchmarks.job import warm_up
 from benchmarks.performance import RESULTS, load
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     took = sum(ran.took_s for ran in all_ran) / 60
     print(f"\nSummary, after {took:.1f} minutes")
     print("\n".join(line for ran in all_ran for line in outcome(ran, RESULTS)))
+    performance.main()
     return 0 if all(ran.good for ran in all_ran) else 1
 
 
