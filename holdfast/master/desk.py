@@ -14,7 +14,7 @@ from holdfast.master.ports import Ports
 from holdfast.store.contract import Delete, Guard, Item, Put, Store
 
 LEADER = "leader"
-CLEANING_MAX = 8
+CLEANING_MAX = 4
 """So many jobs that are over are cleaned up at a time: thousands may be due at once, and neither
 the renewal of the lease nor the commits of the living may wait for them in a line."""
 
