@@ -1,7 +1,7 @@
 """`make bench`: run the usual benchmarks, or those named.  Fails if one breaks or misses a bar.
 
-Each of several runs in a process of its own, so that one which breaks does not stop the others; after
-all the usual ones the page with the plots is written.
+Each of several runs in a process of its own, so that one which breaks does not stop the others.
+After all the usual ones the page with the plots is written.
 """
 
 import importlib
