@@ -4,10 +4,11 @@ One source may hand over many tables.  A transform takes such a mapping and retu
 writes one.  Everything is lazy: Spark sees one plan from read to write.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.connect.batches import Batches
 from holdfast.model.table import HIDDEN, KIND, Column, Table, TablePath
 from holdfast.model.types import from_spark, quote
 
@@ -15,16 +16,30 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@dataclass(frozen=True)
 class Rows:
     """The rows of one table: what is known about it, and the DataFrame that yields them.
 
     A changelog's DataFrame has the hidden column `__kind`; a table that only grows has none, and
-    pays nothing for it.
+    pays nothing for it.  Rows that Spark's tasks can carry as Arrow have `batches`, too; their
+    frame is made when somebody asks for it, because Spark's look at a plan takes its time.
     """
 
-    table: Table
-    frame: "DataFrame"
+    def __init__(
+        self,
+        table: Table,
+        frame: "DataFrame | Callable[[], DataFrame]",
+        batches: Batches | None = None,
+    ) -> None:
+        self.table = table
+        self.batches = batches
+        self._frame = frame
+
+    @property
+    def frame(self) -> "DataFrame":
+        """The rows, lazily."""
+        if callable(self._frame):
+            self._frame = self._frame()
+        return self._frame
 
     @classmethod
     def of(cls, table: Table | TablePath | str, frame: "DataFrame") -> "Rows":
@@ -47,7 +62,17 @@ class Rows:
 
     def renamed(self, path: TablePath) -> "Rows":
         """Return the same rows under another table path."""
-        return Rows(replace(self.table, path=path), self.frame)
+        return Rows(replace(self.table, path=path), self._frame, self.batches)
+
+    def projected(self, expressions: Mapping[str, str]) -> "Rows":
+        """Return these visible columns alone: a Spark SQL expression for each name, in order."""
+        own = {quote(n): n for n in self.table.names}
+        if self.batches is None or not own.keys() >= set(expressions.values()):
+            return self.with_frame(projected(self.visible, expressions))
+        names = {name: own[sql] for name, sql in expressions.items()}
+        batches = self.batches.named(names)
+        table = self.table.with_columns(batches.columns)
+        return Rows(table, lambda: projected(self.frame, expressions), batches)
 
     @property
     def visible(self) -> "DataFrame":
@@ -62,6 +87,8 @@ class Rows:
     @property
     def hidden(self) -> tuple[str, ...]:
         """The hidden columns this frame has, which a transform must carry along."""
+        if self.batches is not None:
+            return ()
         return tuple(c for c in self.frame.columns if c in HIDDEN)
 
 

@@ -10,12 +10,10 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from holdfast.connect.batches import MALFORMED, not_plain
 from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
 from holdfast.model.job import Stage
 from holdfast.plan.mask import masked_text
-
-MALFORMED = "spark.malformed_record"
-"""The code of an error about a row that Spark's parser could not read whole."""
 
 STACK_MAX = 8_000
 """How much of a stack is sent to the masters, in characters."""
@@ -55,6 +53,8 @@ def explain(error: Exception, stage: Stage) -> HoldfastError:
     text = str(error)
     if any(mark in text for mark in _CANCELLED):
         return Cancelled(f"{stage.id} was cancelled.")
+    if again := not_plain(text):
+        return again
     found = _SENTENCE.findall(text)
     if not found:
         return Unavailable(f"{stage.id} ({stage.place}): {_first_line(text)}", code="spark.failed")

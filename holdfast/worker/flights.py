@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from holdfast.connect.batches import MALFORMED
 from holdfast.connect.source import Budget
 from holdfast.errors import Cancelled, UserError
 from holdfast.model.tree import Plain
-from holdfast.worker.failures import MALFORMED
 from holdfast.worker.lane import Lane
 from holdfast.worker.task import Made, Planned, TaskRun
 
@@ -75,12 +75,12 @@ class Flights:
         flight, task = self._flying.popleft(), self._task
         try:
             made = flight.lane.take()
-        except BaseException as error:  # raised again, unless care may help
+        except UserError as error:
             self._call_back()
-            malformed = isinstance(error, UserError) and error.code == MALFORMED
-            if not malformed or not task.read_carefully(flight.planned.slices):
-                raise
-            made = task.stage(task.compose(flight.planned.slices))
+            made = self._with_care(flight.planned, error)
+        except BaseException:
+            self._call_back()
+            raise
         task.keep(made)
         task.at_end = flight.planned.at_end
         now_s = time.monotonic()
@@ -123,6 +123,17 @@ class Flights:
         finally:
             flight.composed.set()
             flight.landed.set()
+
+    def _with_care(self, planned: Planned, error: UserError) -> Made:
+        """Stage slices again, with ever more care, as long as that may help."""
+        task = self._task
+        while error.code == MALFORMED and task.read_carefully(planned.slices):
+            log.info("%s: a slice is read again: %s", task.group, error)
+            try:
+                return task.stage(task.compose(planned.slices))
+            except UserError as next_error:
+                error = next_error
+        raise error
 
     def _call_back(self) -> None:
         """End everything under way, and remove what it has staged."""

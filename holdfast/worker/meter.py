@@ -7,10 +7,11 @@ still runs.
 
 import logging
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from holdfast.connect.batches import Moved
 from holdfast.core.gather import Counts, Written
 
 if TYPE_CHECKING:
@@ -99,6 +100,15 @@ def first_job_s(spark: "SparkSession") -> float | None:
     return min((t.get().getTime() / 1000 for t in times if t.isDefined()), default=None)
 
 
+def _with(measured: Measured, moved: Sequence[Moved]) -> Measured:
+    """Return Spark's figures with the rows that only its Python workers see."""
+    return replace(
+        measured,
+        rows_in=max(measured.rows_in, sum(m.read for m in moved)),
+        rows_out=max(measured.rows_out, sum(m.written for m in moved)),
+    )
+
+
 class Tally:
     """A task's counters since the start of its job's life, and what is moving right now.
 
@@ -111,7 +121,7 @@ class Tally:
         self._read = counts.read
         self._written = {(w.sink, w.table): (w.rows, w.bytes) for w in counts.written}
         self._latest = dict(counts.latest)
-        self._moving: dict[str, Measured] = {}
+        self._moving: dict[str, tuple[Measured, Sequence[Moved]]] = {}
 
     def add_read(self, rows: int) -> None:
         """Count what a finished slice has read."""
@@ -129,10 +139,10 @@ class Tally:
         with self._lock:
             self._latest[source] = max(latest_ms, self._latest.get(source, latest_ms))
 
-    def watch(self, group: str) -> None:
-        """Note a job group whose Spark jobs run now."""
+    def watch(self, group: str, moved: Sequence[Moved] = ()) -> None:
+        """Note a job group whose Spark jobs run now, and what counts the rows they do not see."""
         with self._lock:
-            self._moving[group] = Measured()
+            self._moving[group] = Measured(), moved
 
     def unwatch(self, group: str) -> None:
         """Forget a group; what it moved is about to be counted, or is lost with its attempt."""
@@ -148,12 +158,12 @@ class Tally:
         """Note what a group has moved so far, unless it has ended meanwhile."""
         with self._lock:
             if group in self._moving:
-                self._moving[group] = measured
+                self._moving[group] = measured, self._moving[group][1]
 
     def moving(self) -> Measured:
         """Return what the groups at work have moved when somebody last looked."""
         with self._lock:
-            found = tuple(self._moving.values())
+            found = [_with(measured, moved) for measured, moved in self._moving.values()]
         return Measured(
             sum(m.rows_in for m in found), sum(m.bytes_in for m in found),
             sum(m.rows_out for m in found), sum(m.bytes_out for m in found),

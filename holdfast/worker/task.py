@@ -8,10 +8,11 @@ position that was kept.
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from holdfast.connect.batches import Moved
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Committable, Sink, Staging
 from holdfast.connect.source import END, Budget, Nothing, Slice, Source
@@ -29,6 +30,15 @@ from holdfast.worker.stopped import wait_stopped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+BATCHES = "spark.holdfast.batches"
+"""A job's setting: `false` has Spark itself carry all rows."""
+
+ROW_SETTINGS = (
+    "spark.hadoop.", "spark.sql.parquet.", "spark.sql.csv.", "spark.sql.files.",
+    "spark.sql.legacy.", "spark.sql.sources.", "spark.sql.session.", "spark.sql.ansi.",
+)  # fmt: skip
+"""Whoever sets one of these wants Spark's own readers and writers to do something."""
 
 log = logging.getLogger("holdfast")
 
@@ -88,6 +98,7 @@ class Ready:
     slices: dict[str, Slice]
     composed: Composed
     watched: Watched
+    moved: list[Moved]
 
 
 class TaskRun:
@@ -106,6 +117,7 @@ class TaskRun:
         self.at_end: frozenset[str] = frozenset()
         self._first: Ready | None = None
         self._times = EventTimes((job.stage(s) for s in task.stages), running.tally)
+        self._by_frames = wants_frames(dict(job.spark))
         python = running.allow_python
         self.stages = [job.stage(s) for s in task.stages]
         self.composer = Composer(job, task, registry, running.job_id, python)
@@ -193,7 +205,7 @@ class TaskRun:
             for sink, rows in ((s, r) for s, tables in composed.sinks.items() for r in tables):
                 if self.running.cancelled():
                     raise Cancelled(f"Task {self.task.id} was cancelled.")
-                measured = self._write(sink, rows, staged)
+                measured = self._write(sink, rows, staged, ready.moved)
                 rows_in[sink] += measured.rows_in
                 bytes_in[sink] += measured.bytes_in
         except BaseException:
@@ -202,8 +214,9 @@ class TaskRun:
         finally:
             composed.release()
         # Every sink reads the same rows; what passed through the hungriest one was read.
-        staged.rows = max(rows_in.values(), default=0) or _most(staged, "rows")
-        staged.bytes = max(bytes_in.values(), default=0) or _most(staged, "bytes")
+        count, size = max(rows_in.values(), default=0), max(bytes_in.values(), default=0)
+        staged.rows = count + sum(m.read for m in ready.moved) or _most(staged, "rows")
+        staged.bytes = size + sum(m.bytes for m in ready.moved) or _most(staged, "bytes")
         return staged
 
     def expected(self, budget: Budget) -> Mapping[str, tuple[Table, ...]]:
@@ -230,13 +243,17 @@ class TaskRun:
             return first
         read: dict[str, Tables] = {}
         watched: Watched = []
+        moved: list[Moved] = []
         self.running.spark.sparkContext.setJobGroup(self.group, f"{self.task.id} reads", True)
         for stage_id, piece in slices.items():
             stage = self._stage(stage_id)
             with explained(stage):
-                rows = self.sources[stage_id].read(self.running.spark, piece.content)
-                read[stage_id] = self._times.watch(stage, rows, watched)
-        return Ready(dict(slices), self.composer.compose(read), watched)
+                tables = self.sources[stage_id].read(self.running.spark, piece.content)
+                if self._by_frames:
+                    tables = Tables(Rows(rows.table, rows.frame) for rows in tables)
+                moved += [rows.batches.moved for rows in tables if rows.batches]
+                read[stage_id] = self._times.watch(stage, tables, watched)
+        return Ready(dict(slices), self.composer.compose(read), watched, moved)
 
     def spark_s(self, made: Made) -> float:
         """Return for how long Spark's jobs ran in a slice, while those of earlier ones did not."""
@@ -262,7 +279,7 @@ class TaskRun:
         except Exception as error:  # noqa: BLE001  what failed first is raised by the caller
             log.warning("%s: staged rows could not be removed: %s", self.group, error)
 
-    def _write(self, sink: str, rows: Rows, staged: Made) -> Measured:
+    def _write(self, sink: str, rows: Rows, staged: Made, moved: Sequence[Moved]) -> Measured:
         """Stage one table for one sink; return what its Spark jobs have moved.
 
         One table at a time, so that Spark's counters speak of that table.
@@ -274,7 +291,7 @@ class TaskRun:
         group = f"{self.group}/{staging.number}"
         spark.sparkContext.setJobGroup(group, f"{running.job.name} {sink}", True)
         staged.groups.append(group)
-        running.tally.watch(group)
+        running.tally.watch(group, moved)
         try:
             running.pass_now("before:worker.stage")
             with explained(self._stage(sink)):
@@ -293,6 +310,11 @@ class TaskRun:
 
     def _stage(self, stage_id: str) -> Stage:
         return self.running.job.stage(stage_id)
+
+
+def wants_frames(settings: Mapping[str, str]) -> bool:
+    """Say whether a job's settings leave no row to Arrow alone."""
+    return settings.get(BATCHES) == "false" or any(k.startswith(ROW_SETTINGS) for k in settings)
 
 
 def _counted(committable: Committable, measured: Measured) -> Committable:

@@ -13,12 +13,12 @@ from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.schema import to_delta
 from holdfast.connectors.delta.tails import TailLog, Tails
 from holdfast.connectors.lake.columns import fit, fitted
-from holdfast.connectors.lake.footers import staged_parts
+from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.place import Place, jar_problem, no_table
 from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
-from holdfast.connectors.lake.stage import stage, stage_each, sweep
+from holdfast.connectors.lake.stage import stage, stage_batches, stage_each, sweep
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
@@ -150,11 +150,7 @@ is the one whose `holdfast.number` is the savepoint's checkpoint, or the last on
         about = f"Delta cannot write to {place.url}"
         ready = fitted(rows, log.columns, about, log.partitions)
         try:
-            stage(
-                ready.frame, place.below(folder), partitions=log.partitions,
-                rows_max=options.rows_per_file,
-            )  # fmt: skip
-            parts = staged_parts(place.below(folder), log.partitions)
+            parts = _stage(ready, place.below(folder), log.partitions, options.rows_per_file)
             refuse_nulls(log.columns, parts, about)
         except BaseException:
             place.remove(folder)
@@ -171,6 +167,14 @@ is the one whose `holdfast.number` is the savepoint's checkpoint, or the last on
         )
         counted, size = sum(p.rows for p in parts), sum(p.bytes for p in parts)
         yield Committable(VERSION, str(rows.table.path), counted, size, staged.to_plain())
+
+
+def _stage(rows: Rows, folder: Place, keys: Sequence[str], rows_max: int) -> list[Part]:
+    parts = None if keys else stage_batches(rows, folder, rows_max=rows_max)
+    if parts is None:
+        stage(rows.frame, folder, partitions=keys, rows_max=rows_max)
+        parts = staged_parts(folder, keys)
+    return parts
 
 
 def _columns(log: DeltaLog | TailLog, names: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from holdfast.connectors.lake.columns import fitted
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.place import Place
-from holdfast.connectors.lake.stage import stage
+from holdfast.connectors.lake.stage import stage, stage_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,8 +30,13 @@ def stage_rows(
     names = partition_names(table.partitions)
     said = {**table.properties, **options.write_props}
     codec = CODECS.get(said.get(CODEC, "zstd").lower(), "zstd")
-    frame = _fitted(rows, table, options)
+    ready = _fitted(rows, table, options)
     with_ids = is_numbered(table.schema)
+    ids = {field.name: field.field_id for field in table.schema.fields}
+    parts = None if names else stage_batches(ready, folder, codec=codec, field_ids=ids)
+    if parts is not None:
+        return parts, True
+    frame = ready.frame
     if with_ids:
         stage(_keyed(numbered(frame, table.schema), table), folder, partitions=names, codec=codec)
         parts = staged_parts(folder, names)
@@ -44,10 +49,10 @@ def stage_rows(
     return staged_parts(folder, names), False
 
 
-def _fitted(rows: Rows, table: IcebergTable, options: IcebergSinkOptions) -> "DataFrame":
+def _fitted(rows: Rows, table: IcebergTable, options: IcebergSinkOptions) -> Rows:
     """Return rows with the columns of the table."""
     about = f"Iceberg cannot write to {options.named}"
-    return fitted(rows, table.columns, about, table.partitions).frame
+    return fitted(rows, table.columns, about, table.partitions)
 
 
 def _keyed(frame: "DataFrame", table: IcebergTable) -> "DataFrame":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from holdfast.connectors.iceberg.library import iceberg
-from holdfast.connectors.lake.stage import FIELD_ID
+from holdfast.connectors.lake.parquet import ARROWS_FIELD_ID
 from holdfast.errors import UserError
 from holdfast.model.table import Column
 from holdfast.model.types import Type, quote, row
@@ -29,7 +29,9 @@ KINDS = {
     "double": "double", "binary": "bytes", "date": "date", "time": "time",
     "timestamp": "timestamp", "timestamptz": "timestamp_tz",
 }  # fmt: skip
-PARQUET_ID = b"PARQUET:field_id"
+FIELD_ID = "parquet.field.id"
+"""What Spark calls the number of a column when it writes Parquet."""
+
 VECTORS = ("float_vector", "float16_vector", "bfloat16_vector")
 
 
@@ -99,7 +101,7 @@ def numbered(frame: "DataFrame", schema: "Schema") -> "DataFrame":
 def has_numbers(fields: Iterable["pa.Field[Any]"]) -> bool:
     """Say whether every field of a Parquet file, also inside rows, has a number."""
     return all(
-        PARQUET_ID in (field.metadata or {})
+        ARROWS_FIELD_ID in (field.metadata or {})
         and (not isinstance(field.type, pa.StructType) or has_numbers(field.type))
         for field in fields
     )

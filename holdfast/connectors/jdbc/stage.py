@@ -4,26 +4,22 @@ A task that Spark runs twice leaves two chunks; only those that Spark reports ar
 """
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from holdfast.connect.batches import Batches, raised_by_tasks
 from holdfast.connect.tables import Rows
 from holdfast.connectors.jdbc.columns import sent, staged_name
 from holdfast.connectors.jdbc.content import CHUNK, ORDER, PUT
 from holdfast.connectors.jdbc.database import STAGE, Database, Found, Loading, Staged
 from holdfast.connectors.jdbc.target import Target
 from holdfast.connectors.jdbc.task import RESULT, Task
-from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import KIND, SEQUENCE, Table
 from holdfast.model.types import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_OURS = re.compile(r"^holdfast\.errors\.(UserError|Unavailable): (.*)$", re.MULTILINE)
-_RAISED: dict[str, type[HoldfastError]] = {"UserError": UserError, "Unavailable": Unavailable}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +65,6 @@ def load(
     batch_rows: int,
 ) -> list[Chunk]:  # fmt: skip
     """Let Spark load rows; return the chunks that count.  Raises what the tasks have raised."""
-    from pyspark.errors import PySparkException
-
-    frame = _frame(rows, target, columns, database.json_type == "jsonb")
     names = [f"c{n}" for n in range(len(target.sources))]
     made_here = SEQUENCE not in rows.hidden
     if target.ordered:
@@ -81,16 +74,20 @@ def load(
     kinds = tuple(types[n].removesuffix(" NOT NULL").removesuffix(" NULL") for n in names)
     loading = Loading(staged.table, tuple(names), kinds, batch_rows)
     task = Task(database, loading, target.ordered and made_here)
-    try:
+    if batches := _batches(rows, target):
+        return [Chunk(*cast(list[int], one)) for one in batches.run(task.load)]
+    frame = _frame(rows, target, columns, database.json_type == "jsonb")
+    with raised_by_tasks():
         result = frame.mapInArrow(task, RESULT).toArrow()
-    except PySparkException as error:
-        found = _OURS.findall(str(error))
-        if not found:
-            raise
-        kind, message = found[-1]
-        raise _RAISED[kind](message, code="sink.stage") from error
     listed = zip(*(cast(list[int], c.to_pylist()) for c in result.columns), strict=True)
     return [Chunk(*one) for one in listed]
+
+
+def _batches(rows: Rows, target: Target) -> Batches | None:
+    """Return the rows as tasks load them, where every column goes as it comes."""
+    if rows.batches is None or target.ordered:
+        return None
+    return rows.batches.named({f"c{n}": source for n, source in enumerate(target.sources)})
 
 
 def _goes_to(target: Target, number: int, found: Sequence[Found]) -> str:

@@ -5,13 +5,14 @@ Each task of a job imports this anew, so it imports little.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
 from holdfast.connectors.jdbc.content import CHUNK, ORDER
 from holdfast.connectors.jdbc.database import Database, Loading
+from holdfast.model.tree import Plain
 
 RESULT = "chunk bigint, rows bigint, bytes bigint"
 PARTITION_ROWS = 1 << 40
@@ -29,6 +30,12 @@ class Task:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Load rows; yield one row that tells of them."""
+        loaded = [cast(list[int], one) for one in self.load(batches)]
+        values = [pa.array([one[i] for one in loaded], pa.int64()) for i in range(3)]
+        yield pa.RecordBatch.from_arrays(values, names=["chunk", "rows", "bytes"])
+
+    def load(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Plain]:
+        """Load rows, if there are any; yield chunk, rows and bytes."""
         from pyspark import TaskContext
 
         task = TaskContext.get()
@@ -36,9 +43,8 @@ class Task:
         chunk, first = task.taskAttemptId(), task.partitionId() * PARTITION_ROWS
         full = (b for b in batches if b.num_rows)
         head = next(full, None)
-        loaded = [] if head is None else [self._load(head, full, chunk, first)]
-        values = [pa.array([one[i] for one in loaded], pa.int64()) for i in range(3)]
-        yield pa.RecordBatch.from_arrays(values, names=["chunk", "rows", "bytes"])
+        if head is not None:
+            yield [*self._load(head, full, chunk, first)]
 
     def _load(
         self, head: pa.RecordBatch, rest: Iterator[pa.RecordBatch], chunk: int, first: int

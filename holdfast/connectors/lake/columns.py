@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from holdfast.connect.tables import Rows, projected
+from holdfast.connect.tables import Rows
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 from holdfast.model.types import Type, quote
@@ -58,7 +58,7 @@ def fit(
 def fitted(rows: Rows, there: Sequence[Column], about: str, partitions: Sequence[str] = ()) -> Rows:
     """Return rows with exactly the columns that are written."""
     fits = fit(there, rows.table.columns, about, partitions)
-    return rows.with_frame(projected(rows.visible, fits))
+    return rows.projected(fits)
 
 
 def matched(keys: Sequence[str], table: Table, about: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -47,12 +47,16 @@ class Part:
     """Where each row group begins."""
 
 
-def staged_parts(folder: Place, partitions: Sequence[str] = ()) -> list[Part]:
-    """Return every staged file that has rows, in the order of their paths."""
+def staged_parts(
+    folder: Place, partitions: Sequence[str] = (), only: Container[str] | None = None
+) -> list[Part]:
+    """Return every staged file that has rows, or only some, in the order of their paths."""
     found = [
         info
         for info in folder.listed(deep=True)
-        if info.type is fs.FileType.File and not info.base_name.startswith((".", "_"))
+        if info.type is fs.FileType.File
+        and not info.base_name.startswith((".", "_"))
+        and (only is None or info.base_name in only)
     ]
     if not found:
         return []

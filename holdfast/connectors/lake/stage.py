@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.connect.sink import Committable, Leftovers, Staging
 from holdfast.connect.tables import Rows, Tables
+from holdfast.connectors.lake.footers import Part, staged_parts
+from holdfast.connectors.lake.parquet import write_batches
 from holdfast.connectors.lake.place import Place
 from holdfast.connectors.local_file.sweep import folders_like, safe, safe_leftovers
 
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
 
 HIDDEN = "_holdfast"
 """The folder in a table that staged files are in: cleaners of lake tables leave `_...` alone."""
-
-FIELD_ID = "parquet.field.id"
 
 _TRY = re.compile(r"(.+)-t\d+")
 
@@ -47,19 +47,10 @@ def stage(
     folder: Place,
     *,
     partitions: Sequence[str] = (),
-    field_ids: Mapping[str, int] | None = None,
     rows_max: int = 0,
     codec: str = "snappy",
 ) -> None:
-    """Write all rows into a new folder, in folders `name=value` for each partition.
-
-    `field_ids`: the number of each column in the table, for formats that find columns by it.
-    """
-    if field_ids is not None:
-        numbers = field_ids
-        frame = frame.select(
-            *(frame[_quoted(n)].alias(n, metadata={FIELD_ID: numbers[n]}) for n in frame.columns)
-        )
+    """Write all rows into a new folder, in folders `name=value` for each partition."""
     # Settings of an object store travel with the write, not with the session others use, too.
     writer = frame.write.format("parquet").options(**folder.s3).option("compression", codec)
     if rows_max:
@@ -67,6 +58,26 @@ def stage(
     if partitions:
         writer = writer.partitionBy(*partitions)
     writer.mode("errorifexists").save(folder.spark_url)
+
+
+def stage_batches(
+    rows: Rows,
+    folder: Place,
+    *,
+    rows_max: int = 0,
+    codec: str = "snappy",
+    field_ids: Mapping[str, int] | None = None,
+) -> list[Part] | None:
+    """Have tasks write rows without Spark's engine into a new folder; None if that cannot be.
+
+    `field_ids`: the number of each column in the table, for formats that find columns by it.
+    """
+    if rows.batches is None or not folder.is_local:
+        return None
+    made = write_batches(
+        rows.batches, folder, codec=codec, rows_max=rows_max, field_ids=field_ids
+    )  # fmt: skip
+    return staged_parts(folder, only=made)
 
 
 def sweep(place: Place, leftovers: Leftovers) -> None:
@@ -85,7 +96,3 @@ def tables_like(place: Place) -> list[Place]:
     if place.is_local:
         return [Place(str(folder), place.s3) for folder in folders_like(place.path)]
     return [place] if "${" not in place.url else []
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -90,11 +90,10 @@ class LocalFileSink(Sink[LocalFileSinkOptions]):
         self, rows: Rows, options: LocalFileSinkOptions, staging: Staging, below: str,
         taken: dict[str, int],
     ) -> Committable | None:  # fmt: skip
-        frame = rows.visible
-        layout = layout_of(options, tuple(frame.columns), rows.table)
+        layout = layout_of(options, rows.table.names, rows.table)
         folder = Path(options.root) / below
         header = header_of(options, layout) if options.enable_header_write else b""
-        counted = stage(frame, options, layout, str(folder))
+        counted = stage(rows, options, layout, str(folder))
         parts = staged_parts(folder, options, counted, header)
         if not parts:
             remove_tree(folder)

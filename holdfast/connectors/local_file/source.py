@@ -1,10 +1,14 @@
 """The LocalFile source."""
 
 import time
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from holdfast.connect.batches import Batches
 from holdfast.connect.source import Budget, Nothing, Slice, Source
 from holdfast.connect.tables import Rows, Tables
+from holdfast.connectors.local_file.arrow_csv import csv_batches
+from holdfast.connectors.local_file.arrow_parquet import parquet_batches
 from holdfast.connectors.local_file.find import Found, came_whole, find_files, partition_names
 from holdfast.connectors.local_file.formats import COLUMNAR, Format
 from holdfast.connectors.local_file.options import FileTable, LocalFileSourceOptions
@@ -30,6 +34,14 @@ BINARY_COLUMNS: tuple[Column, ...] = (
 )
 
 
+class Care(IntEnum):
+    """How files are read: each reads what the one before gives up, and is slower."""
+
+    ARROW = 0
+    SPARK = 1
+    LENIENT = 2
+
+
 class LocalFileSource(Source[LocalFileSourceOptions]):
     """Rows of files on this machine.
 
@@ -45,7 +57,7 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
     One that is moved there is whole, and is read at once.
     """
 
-    _careful = False
+    _care = Care.ARROW
 
     def tables(self) -> tuple[Table, ...] | None:
         """Return each table's columns, or None if only the files can tell."""
@@ -79,9 +91,11 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
         )
 
     def read_carefully(self) -> bool:
-        """Read what Spark alone cannot read whole from now on, or say what is wrong in it."""
-        again, self._careful = not self._careful, True
-        return again
+        """Leave files to Spark from now on, and then to its parser that tells what is wrong."""
+        if self._care is Care.LENIENT:
+            return False
+        self._care = Care(self._care + 1)
+        return True
 
     def _look(self) -> list[list[Found]]:
         return [find_files(table) for table in self.options.tables]
@@ -95,12 +109,23 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
 
     def _read(self, spark: "SparkSession", table: FileTable, part: Plain) -> Rows:
         assert isinstance(part, dict)
-        files, names = part["files"], part["partitions"]
-        assert isinstance(files, list) and isinstance(names, list)
-        frame = read_files(
-            spark, table, [str(f) for f in files], [str(n) for n in names], self._careful
-        )
+        assert isinstance(part["files"], list) and isinstance(part["partitions"], list)
+        files, names = [str(f) for f in part["files"]], [str(n) for n in part["partitions"]]
+        if batches := self._batches(spark, table, files, names):
+            columns = table.table().with_columns(batches.columns)
+            if table.format is Format.CSV:
+                return Rows(columns, batches.frame, batches)
+            return Rows(columns, lambda: read_files(spark, table, files, names), batches)
+        frame = read_files(spark, table, files, names, self._care is Care.LENIENT)
         return Rows.of(table.table(), frame)
+
+    def _batches(
+        self, spark: "SparkSession", table: FileTable, files: list[str], names: list[str]
+    ) -> Batches | None:
+        """Return the files as Arrow reads them, where it reads them as Spark does."""
+        if self._care is not Care.ARROW or names or not files:
+            return None
+        return csv_batches(spark, table, files) or parquet_batches(spark, table, files)
 
     def _known(self, options: FileTable) -> Table | None:
         table = options.table()

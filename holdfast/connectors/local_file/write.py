@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.connect.tables import aliased, projected
+from holdfast.connect.batches import Batches
+from holdfast.connect.tables import Rows, aliased, projected
+from holdfast.connectors.lake.parquet import write_batches
+from holdfast.connectors.lake.place import Place
 from holdfast.connectors.local_file.formats import Format
 from holdfast.connectors.local_file.python_write import encoded_lines, write_in_python
 from holdfast.connectors.local_file.texts import (
@@ -59,9 +62,30 @@ def layout_of(options: "LocalFileSinkOptions", names: tuple[str, ...], table: Ta
 
 
 def stage(
-    frame: "DataFrame", options: "LocalFileSinkOptions", layout: Layout, folder: str
+    rows: Rows, options: "LocalFileSinkOptions", layout: Layout, folder: str
 ) -> dict[str, int]:
     """Write rows into a new folder; return the rows of files that Python has counted."""
+    batches = _batches(rows, options, layout)
+    if batches is not None:
+        return write_batches(
+            batches, Place(folder), codec=options.spark_codec, rows_max=options.rows_max
+        )
+    return _by_frame(rows.visible, options, layout, folder)
+
+
+def _batches(rows: Rows, options: "LocalFileSinkOptions", layout: Layout) -> Batches | None:
+    """Return rows as tasks write them without Spark's engine; None if only Spark writes such."""
+    if rows.batches is None or options.format is not Format.PARQUET or layout.partitions:
+        return None
+    if options.parquet_avro_write_timestamp_as_int96 or options.create_empty_file_when_no_data:
+        return None
+    batches = rows.batches.named({name: name for name in layout.columns})
+    return batches.joined() if options.single_file_mode else batches
+
+
+def _by_frame(
+    frame: "DataFrame", options: "LocalFileSinkOptions", layout: Layout, folder: str
+) -> dict[str, int]:
     kinds = {f.name: from_spark(f.dataType.jsonValue()) for f in frame.schema.fields}
     helpers = [
         f"{_folder_text(quote(n), kinds[n])} AS {PARTITION}{i}"

@@ -3,12 +3,12 @@
 Files have all columns of the table, those it is partitioned by too, as Paimon's own writers do.
 """
 
-from holdfast.connect.tables import Rows, projected
+from holdfast.connect.tables import Rows
 from holdfast.connectors.lake.columns import fit
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.place import Place
-from holdfast.connectors.lake.stage import stage
+from holdfast.connectors.lake.stage import stage, stage_batches
 from holdfast.connectors.paimon.schema import PaimonSchema
 from holdfast.connectors.paimon.table import PaimonTable
 
@@ -25,8 +25,11 @@ def stage_rows(rows: Rows, table: PaimonTable, folder: Place, about: str) -> lis
     schema = table.schema
     names = partition_names(schema.partitions)
     kinds = {c.name: c.type.kind for c in schema.columns(about)}
-    frame = projected(rows.visible, column_sql(rows, table, about))
-    stage(keyed(frame, schema.partitions, kinds), folder, partitions=names, codec=codec_of(schema))
+    ready, codec = rows.projected(column_sql(rows, table, about)), codec_of(schema)
+    parts = None if names else stage_batches(ready, folder, codec=codec)
+    if parts is not None:
+        return parts
+    stage(keyed(ready.frame, schema.partitions, kinds), folder, partitions=names, codec=codec)
     return staged_parts(folder, names)
 
 

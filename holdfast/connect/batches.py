@@ -1,0 +1,219 @@
+"""Rows that Spark's tasks carry as Arrow batches, without the JVM seeing a row.
+
+A plain copy needs nothing of Spark but its scheduler: no expression is evaluated, nothing is
+sorted.  A source whose slice can be read so hands over `Batches` beside the frame (`Rows.batches`);
+a sink that can write so has `Batches.run` call its writer inside Spark's Python workers, once for
+each split.  What a transform returns has a frame alone, and so does whatever a sink cannot write
+itself: the frame is always there, and always gives the same rows.
+
+Arrow reads on trust.  What it might read otherwise than Spark makes the reader raise NotPlain, and
+the slice is read again through the frame (`Source.read_carefully`).
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from holdfast.errors import HoldfastError, Unavailable, UserError
+from holdfast.model.table import Column
+from holdfast.model.tree import Plain
+
+if TYPE_CHECKING:
+    from pyspark import Accumulator
+    from pyspark.sql import DataFrame, SparkSession
+
+ARROW: dict[str, Any] = {
+    "string": pa.string(), "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(),
+    "int": pa.int32(), "bigint": pa.int64(), "float": pa.float32(), "double": pa.float64(),
+    "date": pa.date32(), "timestamp": pa.timestamp("us"),
+}  # fmt: skip
+"""Kinds of columns that travel as batches, beside decimals, and what each is in Arrow."""
+
+MALFORMED = "spark.malformed_record"
+"""The code of an error about rows that must be read again with more care."""
+
+Read = Callable[[Plain], Iterator[pa.RecordBatch]]
+Write = Callable[[Iterator[pa.RecordBatch]], Iterable[Plain]]
+
+_OURS = re.compile(r"^holdfast\.errors\.(UserError|Unavailable): (.*)$", re.MULTILINE)
+_NOT_PLAIN = re.compile(r"^holdfast\.connect\.batches\.NotPlain: (.*)$", re.MULTILINE)
+_RAISED: dict[str, type[HoldfastError]] = {"UserError": UserError, "Unavailable": Unavailable}
+
+
+class NotPlain(Exception):
+    """Arrow might read this otherwise than Spark does; raised inside Spark's Python workers."""
+
+
+class Moved:
+    """How many rows the tasks that have ended have moved.  Any thread may look."""
+
+    def __init__(self) -> None:
+        self._read: Accumulator[int] | None = None
+        self._copies = False
+        self.bytes = 0
+        """About how much is read in all."""
+
+    @property
+    def read(self) -> int:
+        """Rows read so far."""
+        return self._read.value if self._read else 0
+
+    @property
+    def written(self) -> int:
+        """Rows written so far by the tasks that read them."""
+        return self.read if self._copies else 0
+
+    def begin(self, spark: "SparkSession", size: int, copies: bool) -> "Accumulator[int]":
+        """Return what tasks add their rows to.  A slice that is tried again counts anew."""
+        self._read, self._copies, self.bytes = spark.sparkContext.accumulator(0), copies, size
+        return self._read
+
+
+@dataclass(frozen=True)
+class Batches:
+    """What each of several Spark tasks reads, and how.
+
+    `read` goes to Spark's workers: a plain function, or a small frozen object.  `splits` are what
+    it takes, one for each task; `bytes` is about how much all of them read.
+    """
+
+    spark: "SparkSession"
+    columns: tuple[Column, ...]
+    splits: tuple[Plain, ...]
+    read: Read
+    bytes: int
+    moved: Moved = field(default_factory=Moved, compare=False)
+
+    def named(self, names: Mapping[str, str]) -> "Batches":
+        """Return some of the columns under other names: the new name, and the one it has here."""
+        own = {c.name: c for c in self.columns}
+        columns = tuple(replace(own[there], name=name) for name, there in names.items())
+        return replace(self, columns=columns, read=_Named(self.read, dict(names)))
+
+    def joined(self) -> "Batches":
+        """Return the same rows for one task alone."""
+        return replace(self, splits=(list(self.splits),), read=_Joined(self.read))
+
+    def run(self, write: Write) -> list[Plain]:
+        """Have `write` called for each split; return what it yielded, in the order of splits.
+
+        Raises what `write` has raised, if that was a UserError or Unavailable, and UserError with
+        the code MALFORMED if rows must be read with more care.
+        """
+        texts = [json.dumps(split) for split in self.splits]
+        work = _Copy(self.read, write, self.moved.begin(self.spark, self.bytes, copies=True))
+        context = self.spark.sparkContext
+        with raised_by_tasks():
+            said = context.parallelize(texts, len(texts)).mapPartitions(work).collect()
+        return [json.loads(one) for one in said]
+
+    def frame(self) -> "DataFrame":
+        """Return the same rows as a frame, for stages that Spark must run."""
+        ddl = ", ".join(f"`{c.name.replace('`', '``')}` {c.type.ddl}" for c in self.columns)
+        count = len(self.splits)
+        work = _Rows(self.read, self.splits, self.moved.begin(self.spark, self.bytes, copies=False))
+        return self.spark.range(0, count, 1, count).mapInArrow(work, ddl)
+
+
+def arrow_schema(columns: Sequence[Column]) -> pa.Schema | None:
+    """Return what columns are in Arrow; None if one of them cannot travel as batches."""
+    fields = []
+    for column in columns:
+        kind = ARROW.get(column.type.kind)
+        if column.type.kind == "decimal":
+            kind = pa.decimal128(column.type.precision, column.type.scale)
+        if kind is None:
+            return None
+        fields.append(pa.field(column.name, kind))
+    return pa.schema(fields)
+
+
+def not_plain(text: str) -> UserError | None:
+    """Return the error that asks for more care, if tasks have failed because of that."""
+    found = _NOT_PLAIN.findall(text)
+    return UserError(f"Spark must read this itself: {found[-1]}", code=MALFORMED) if found else None
+
+
+@contextmanager
+def raised_by_tasks() -> Iterator[None]:
+    """Raise what code of ours has raised inside Spark's Python workers, and Spark has wrapped."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JJavaError, PySparkException) as error:
+        text = str(error)
+        if again := not_plain(text):
+            raise again from error
+        found = _OURS.findall(text)
+        if not found:
+            raise
+        kind, message = found[-1]
+        raise _RAISED[kind](message, code="spark.task") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """Reads some columns under other names."""
+
+    read: Read
+    names: Mapping[str, str]
+
+    def __call__(self, split: Plain) -> Iterator[pa.RecordBatch]:
+        for batch in self.read(split):
+            yield batch.select(list(self.names.values())).rename_columns(list(self.names))
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """Reads one split after another."""
+
+    read: Read
+
+    def __call__(self, split: Plain) -> Iterator[pa.RecordBatch]:
+        assert isinstance(split, list)
+        for one in split:
+            yield from self.read(one)
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """What a worker does with the splits it is given: read, write, and say what was written."""
+
+    read: Read
+    write: Write
+    rows: "Accumulator[int]"
+
+    def __call__(self, splits: Iterable[str]) -> Iterator[str]:
+        for split in splits:
+            for said in self.write(_counted(self.read(json.loads(split)), self.rows)):
+                yield json.dumps(said)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Reads the splits whose numbers a worker is given."""
+
+    read: Read
+    splits: tuple[Plain, ...]
+    rows: "Accumulator[int]"
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                assert isinstance(number, int)
+                yield from _counted(self.read(self.splits[number]), self.rows)
+
+
+def _counted(
+    batches: Iterator[pa.RecordBatch], rows: "Accumulator[int]"
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows.add(batch.num_rows)
+        yield batch
