@@ -92,7 +92,7 @@ def _check_there(
     database: Database, session: Session, identifier: Identifier, staged: Sequence[Counted]
 ) -> None:
     there = {s.table for s in database.find_stages(session)}
-    gone = [content for content, _ in staged if content.staged not in there]
+    gone = [content for content, _ in staged if not there.issuperset(content.tables)]
     if gone:
         raise UserError(
             f"Commit {identifier.number} needs staging tables that {database.address.shown} no"
@@ -200,6 +200,9 @@ def _conflict_columns(insert: Insert, content: Content) -> list[str]:
 
 
 def _from(content: Content) -> str:
+    if content.apart:
+        whole = " UNION ALL ".join(f"SELECT * FROM {table}" for table in content.tables)
+        return f"FROM ({whole}) w"
     numbers = ", ".join(map(str, map(int, content.chunks)))
     return f"FROM {content.staged} WHERE {CHUNK} IN ({numbers})"
 

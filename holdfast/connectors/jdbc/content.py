@@ -38,6 +38,18 @@ class Content:
     width: int = 0
     """How many columns were staged."""
 
+    apart: bool = False
+    """Whether each chunk is a table of its own beside the staging table, which is empty then."""
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that have the rows."""
+        return (
+            tuple(chunk_table(self.staged, c) for c in self.chunks)
+            if self.apart
+            else (self.staged,)
+        )
+
     @property
     def shape(self) -> tuple[object, ...]:
         """What rows must have in common to be written by one statement."""
@@ -46,6 +58,11 @@ class Content:
     def to_plain(self) -> Plain:
         """Return this as a checkpoint keeps it."""
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+
+
+def chunk_table(staged: str, chunk: int) -> str:
+    """Return the name of a chunk that is a table of its own."""
+    return f"{staged}_{chunk:d}"
 
 
 def content_of(committable: Committable) -> Content:

@@ -63,6 +63,8 @@ class Loading:
     columns: tuple[str, ...]
     types: tuple[str, ...]
     rows: int
+    apart: bool = False
+    """Whether each task makes a table of its own for its chunk."""
 
 
 class Session:
@@ -96,6 +98,9 @@ class Database:
     idle_s: int = IDLE_S
 
     json_type: ClassVar[str]
+
+    chunks_apart: ClassVar[bool] = False
+    """Whether chunks that are tables of their own are cheaper to load and to commit."""
 
     def connect(self, purpose: str) -> Any:
         """Return a connection in autocommit mode."""
@@ -163,15 +168,24 @@ class Database:
         """Remove a staging table, also if a task that nobody waits for still writes to it."""
         raise NotImplementedError
 
-    def load(self, loading: Loading, batches: Iterator["pa.RecordBatch"]) -> int:
+    def load(self, loading: Loading, batches: Iterator["pa.RecordBatch"], chunk: int) -> int:
         """Load batches, at least one, in one transaction; return how many bytes that took."""
         with self.session("stage") as session:
             session.run("BEGIN")
+            if loading.apart:
+                loading = self.open_chunk(session, loading, chunk)
             first = next(batches)
             loader = self.loader(session, loading, first.schema)
             sent = loader.load(itertools.chain((first,), batches))
             session.run("COMMIT")
         return sent
+
+    def open_chunk(self, session: Session, loading: Loading, chunk: int) -> Loading:
+        """Make the table of a chunk, and return how it is loaded; a transaction has begun.
+
+        That must fail once the staging table is gone, and hold up whoever drops it.
+        """
+        raise NotImplementedError
 
     def loader(self, session: Session, loading: Loading, schema: "pa.Schema") -> "Loader":
         """Return what loads batches into a staging table; a transaction has begun."""

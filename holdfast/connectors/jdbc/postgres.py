@@ -3,8 +3,10 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from holdfast.connectors.jdbc.content import chunk_table
 from holdfast.connectors.jdbc.database import (
     DROP_S,
     LEDGER,
@@ -87,6 +89,10 @@ class Postgres(Database):
     """A PostgreSQL server."""
 
     json_type: ClassVar[str] = "jsonb"
+
+    # Rows of a table that is made in the same transaction need no marks later that say that they
+    # are there, and whoever commits them need not pick them out: a third less for a commit.
+    chunks_apart: ClassVar[bool] = True
 
     def connect(self, purpose: str) -> Any:
         """Return a connection in autocommit mode, with the settings that a sink relies on."""
@@ -226,21 +232,39 @@ class Postgres(Database):
         return [Staged(table, _owner(comment)) for table, comment in found]
 
     def drop_stage(self, session: Session, table: str) -> None:
-        """Remove a staging table; a task that still writes to it is cut off."""
+        """Remove a staging table and its chunks; a task that still writes there is cut off."""
         session.run(f"SET lock_timeout = '{DROP_S}s'")
         try:
-            session.run(f"DROP TABLE IF EXISTS {table}")
+            self._drop_all(session, table)
         except Unavailable as error:
             if error.about.get("sqlstate") != "55P03":
                 raise
+            session.run("ROLLBACK")
             session.run(WRITERS, (table,))
-            session.run(f"DROP TABLE IF EXISTS {table}")
+            self._drop_all(session, table)
+
+    def _drop_all(self, session: Session, table: str) -> None:
+        """Remove a staging table, after which no chunk can come, and then its chunks."""
+        session.run("BEGIN")
+        session.run(f"DROP TABLE IF EXISTS {table}")
+        chunks = [name for name, _ in session.run(STAGES, (f"{table}_",))]
+        if chunks:
+            session.run(f"DROP TABLE IF EXISTS {', '.join(chunks)}")
+        session.run("COMMIT")
+
+    def open_chunk(self, session: Session, loading: Loading, chunk: int) -> Loading:
+        """Make the table of a chunk.  To look at the staging table is to lock it till the end."""
+        table = chunk_table(loading.table, chunk)
+        session.run(
+            f"CREATE TABLE {table} (LIKE {loading.table}) WITH (autovacuum_enabled = false)"
+        )
+        return replace(loading, table=table)
 
     def loader(self, session: Session, loading: Loading, schema: "pa.Schema") -> Loader:
         """Return a COPY in the server's own format, if the columns have the types of the rows."""
         if is_natural(schema, loading.types):
-            return Binary(session, loading.table, loading.columns, schema)
-        return Text(session, loading.table, loading.columns)
+            return Binary(session, loading, schema)
+        return Text(session, loading)
 
     def delete_using(self, target: str, rows: str, on: str) -> str:
         """Return a DELETE of rows that match those of a query."""

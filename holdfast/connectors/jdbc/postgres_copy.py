@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from holdfast.connectors.jdbc.database import Loader, Session
+from holdfast.connectors.jdbc.database import Loader, Loading, Session
 from holdfast.connectors.library import load_library
 
 NATURAL: dict[str, tuple[pa.DataType, ...]] = {
@@ -48,10 +48,12 @@ class Copy(Loader):
 
     form = ""
 
-    def __init__(self, session: Session, table: str, columns: Sequence[str]) -> None:
+    def __init__(self, session: Session, loading: Loading) -> None:
         self._session = session
+        # Only a table that was made in this transaction can be frozen.
+        how = f"FORMAT {self.form}{', FREEZE' if loading.apart else ''}"
         self._statement = (
-            f"COPY {table} ({', '.join(columns)}) FROM STDIN WITH (FORMAT {self.form})"
+            f"COPY {loading.table} ({', '.join(loading.columns)}) FROM STDIN WITH ({how})"
         )
 
     def load(self, batches: Iterator[pa.RecordBatch]) -> int:
@@ -86,10 +88,8 @@ class Binary(Copy):
 
     form = "binary"
 
-    def __init__(
-        self, session: Session, table: str, columns: Sequence[str], schema: pa.Schema
-    ) -> None:
-        super().__init__(session, table, columns)
+    def __init__(self, session: Session, loading: Loading, schema: pa.Schema) -> None:
+        super().__init__(session, loading)
         library = load_library("pgpq", "Jdbc", "postgres")
         self._encoder = library.ArrowToPostgresBinaryEncoder(schema)
 

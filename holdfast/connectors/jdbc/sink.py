@@ -13,7 +13,7 @@ from holdfast.connectors.jdbc.mysql import MySql
 from holdfast.connectors.jdbc.options import JdbcSinkOptions
 from holdfast.connectors.jdbc.postgres import Postgres
 from holdfast.connectors.jdbc.prepare import check, find_target, prepare_table
-from holdfast.connectors.jdbc.stage import Chunk, load, stage_columns, stage_name
+from holdfast.connectors.jdbc.stage import Chunk, is_apart, load, stage_columns, stage_name
 from holdfast.connectors.jdbc.target import Target, target_of
 from holdfast.errors import HoldfastError
 from holdfast.model.table import Table
@@ -104,11 +104,12 @@ modes need `table`.
         with database.session("prepare") as session:
             found = find_target(database, session, options, target, table)
             check(database, session, options, target, table)
-            columns = stage_columns(database, target, table, found)
+            apart = is_apart(database, rows, target)
+            columns = stage_columns(database, target, table, found, apart)
             database.create_stage(session, staged, columns)
-        content = _content(staged, target, table, options, tuple(c.name for c in found))
+        content = _content(staged, target, table, options, tuple(c.name for c in found), apart)
         try:
-            chunks = load(database, staged, target, rows, columns, options.batch_size)
+            chunks = load(database, staged, target, rows, columns, options.batch_size, apart)
         except BaseException:
             self._drop_quietly([content])
             raise
@@ -126,8 +127,9 @@ modes need `table`.
 
 
 def _content(
-    staged: Staged, target: Target, table: Table, options: JdbcSinkOptions, found: tuple[str, ...]
-) -> Content:
+    staged: Staged, target: Target, table: Table, options: JdbcSinkOptions, found: tuple[str, ...],
+    apart: bool,
+) -> Content:  # fmt: skip
     return Content(
         staged.table,
         (),
@@ -137,6 +139,7 @@ def _content(
         table.changelog and bool(target.keys),
         (options.query or "") if target.insert else "",
         len(target.sources),
+        apart,
     )
 
 

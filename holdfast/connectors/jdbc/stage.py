@@ -20,6 +20,8 @@ from holdfast.model.types import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+APART_MOST = 64
+"""How many chunks of a slice may be tables of their own: a commit locks and reads them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,17 @@ class Chunk:
 
 def stage_name(owner: str, number: int) -> str:
     """Return the name of a staging table; the whole name of its owner does not fit into one."""
-    return STAGE + hashlib.sha256(f"{owner}-t{number}".encode()).hexdigest()[:40]
+    return STAGE + hashlib.sha256(f"{owner}-t{number}".encode()).hexdigest()[:32]
+
+
+def is_apart(database: Database, rows: Rows, target: Target) -> bool:
+    """Say whether each task is to make a table for its chunk."""
+    batches = _batches(rows, target) if database.chunks_apart else None
+    return batches is not None and len(batches.splits) <= APART_MOST
 
 
 def stage_columns(
-    database: Database, target: Target, table: Table, found: Sequence[Found]
+    database: Database, target: Target, table: Table, found: Sequence[Found], apart: bool
 ) -> list[str]:
     """Return the columns of a staging table.
 
@@ -57,12 +65,12 @@ def stage_columns(
         lines.append(f"c{number} {kind} {'NOT NULL' if required else 'NULL'}")
     if target.ordered:
         lines += [f"{ORDER} bigint NOT NULL", f"{PUT} smallint NOT NULL"]
-    return [*lines, f"{CHUNK} bigint NOT NULL"]
+    return lines if apart else [*lines, f"{CHUNK} bigint NOT NULL"]
 
 
 def load(
     database: Database, staged: Staged, target: Target, rows: Rows, columns: Sequence[str],
-    batch_rows: int,
+    batch_rows: int, apart: bool,
 ) -> list[Chunk]:  # fmt: skip
     """Let Spark load rows; return the chunks that count.  Raises what the tasks have raised."""
     names = [f"c{n}" for n in range(len(target.sources))]
@@ -70,9 +78,10 @@ def load(
     if target.ordered:
         names += [PUT, ORDER]
     types = {name: kind for name, _, kind in (c.partition(" ") for c in columns)}
-    names.append(CHUNK)
+    if not apart:
+        names.append(CHUNK)
     kinds = tuple(types[n].removesuffix(" NOT NULL").removesuffix(" NULL") for n in names)
-    loading = Loading(staged.table, tuple(names), kinds, batch_rows)
+    loading = Loading(staged.table, tuple(names), kinds, batch_rows, apart)
     task = Task(database, loading, target.ordered and made_here)
     if batches := _batches(rows, target):
         return [Chunk(*cast(list[int], one)) for one in batches.run(task.load)]

@@ -58,7 +58,7 @@ class Task:
                 rows += batch.num_rows
                 yield made
 
-        size = self.database.load(self.loading, whole())
+        size = self.database.load(self.loading, whole(), chunk)
         return chunk, rows, size
 
     def _whole(self, batch: pa.RecordBatch, chunk: int, first: int) -> pa.RecordBatch:
@@ -69,8 +69,9 @@ class Task:
         if self.ordered_here:
             names.append(ORDER)
             arrays.append(pa.array(np.arange(first, first + count), pa.int64()))
-        names.append(CHUNK)
-        arrays.append(pa.repeat(pa.scalar(chunk, pa.int64()), count))
+        if not self.loading.apart:
+            names.append(CHUNK)
+            arrays.append(pa.repeat(pa.scalar(chunk, pa.int64()), count))
         return pa.RecordBatch.from_arrays(arrays, names=names)
 
 
