@@ -21,7 +21,9 @@ from benchmarks.measure import Cost, middle
 from benchmarks.report import Bar, Plot, Report, Row, holdfast, publish
 from benchmarks.threads import Threads
 
-FILES = int(os.environ.get("FILES", 320))
+FILES = int(os.environ.get("FILES", 960))
+DIFFERENT = 320
+"""How many files differ; the others are further names of these."""
 ROWS_A_FILE = 25_000
 ROUNDS = int(os.environ.get("ROUNDS", 2))
 INTERVALS = {"none": 0, "5 s": 5000, "1 s": 1000}
@@ -45,9 +47,7 @@ def main(results: Path) -> bool:
     folder = Path(tempfile.mkdtemp(prefix="holdfast-bench-"))
     try:
         warm_up()
-        (folder / "csv").mkdir()
-        for number in range(FILES):
-            write_file(folder / "csv" / f"{number:04d}.csv", number, ROWS_A_FILE)
+        _make_files(folder / "csv")
         taken: dict[str, list[Run]] = {name: [] for name in INTERVALS}
         for round_number in range(ROUNDS):
             for name, interval_ms in INTERVALS.items():
@@ -57,6 +57,16 @@ def main(results: Path) -> bool:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return publish(_report(taken), results)
+
+
+def _make_files(folder: Path) -> None:
+    folder.mkdir()
+    for number in range(FILES):
+        file = folder / f"{number:04d}.csv"
+        if number < DIFFERENT:
+            write_file(file, number, ROWS_A_FILE)
+        else:
+            file.hardlink_to(folder / f"{number % DIFFERENT:04d}.csv")
 
 
 def _run(folder: Path, interval_ms: int) -> Run:

@@ -49,12 +49,15 @@ class NotPlain(Exception):
     """Arrow might read this otherwise than Spark does; raised inside Spark's Python workers."""
 
 
+Counters = tuple["Accumulator[int]", "Accumulator[int] | None"]
+
+
 class Moved:
     """How many rows the tasks that have ended have moved.  Any thread may look."""
 
     def __init__(self) -> None:
         self._read: Accumulator[int] | None = None
-        self._copies = False
+        self._splits: Accumulator[int] | None = None
         self.bytes = 0
         """About how much is read in all."""
 
@@ -66,12 +69,19 @@ class Moved:
     @property
     def written(self) -> int:
         """Rows written so far by the tasks that read them."""
-        return self.read if self._copies else 0
+        return 0 if self._splits else self.read
 
-    def begin(self, spark: "SparkSession", size: int, copies: bool) -> "Accumulator[int]":
-        """Return what tasks add their rows to.  A slice that is tried again counts anew."""
-        self._read, self._copies, self.bytes = spark.sparkContext.accumulator(0), copies, size
-        return self._read
+    @property
+    def splits(self) -> int:
+        """Splits of a frame read so far: Spark takes each for a row that it has read."""
+        return self._splits.value if self._splits else 0
+
+    def begin(self, spark: "SparkSession", size: int, frame: bool = False) -> "Counters":
+        """Return what tasks add to.  A slice that is tried again counts anew."""
+        context = spark.sparkContext
+        self._read, self.bytes = context.accumulator(0), size
+        self._splits = context.accumulator(0) if frame else None
+        return self._read, self._splits
 
 
 @dataclass(frozen=True)
@@ -106,7 +116,8 @@ class Batches:
         the code MALFORMED if rows must be read with more care.
         """
         texts = [json.dumps(split) for split in self.splits]
-        work = _Copy(self.read, write, self.moved.begin(self.spark, self.bytes, copies=True))
+        rows, _ = self.moved.begin(self.spark, self.bytes)
+        work = _Copy(self.read, write, rows)
         context = self.spark.sparkContext
         with raised_by_tasks():
             said = context.parallelize(texts, len(texts)).mapPartitions(work).collect()
@@ -116,7 +127,7 @@ class Batches:
         """Return the same rows as a frame, for stages that Spark must run."""
         ddl = ", ".join(f"`{c.name.replace('`', '``')}` {c.type.ddl}" for c in self.columns)
         count = len(self.splits)
-        work = _Rows(self.read, self.splits, self.moved.begin(self.spark, self.bytes, copies=False))
+        work = _Rows(self.read, self.splits, self.moved.begin(self.spark, self.bytes, frame=True))
         return self.spark.range(0, count, 1, count).mapInArrow(work, ddl)
 
 
@@ -202,13 +213,16 @@ class _Rows:
 
     read: Read
     splits: tuple[Plain, ...]
-    rows: "Accumulator[int]"
+    counters: Counters
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows, splits = self.counters
+        assert splits is not None
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 assert isinstance(number, int)
-                yield from _counted(self.read(self.splits[number]), self.rows)
+                splits.add(1)
+                yield from _counted(self.read(self.splits[number]), rows)
 
 
 def _counted(

@@ -28,6 +28,9 @@ class Context:
     output: str | None = None
     """The name the job file gives this stage's rows (`plugin_output`)."""
 
+    batches: bool = True
+    """Whether rows may travel as Arrow batches (`Rows.batches`)."""
+
 
 class Plugin(Generic[O]):
     """A source, transform or sink.  `class Csv(Sink[CsvOptions])` says which options it takes."""

@@ -192,9 +192,10 @@ class JobKeeper(Keeper[Job]):
 
     async def _drop_blobs(self, kept: set[str]) -> None:
         ports, job = self.desk.ports, self.state
-        for name in await ports.blobs.names(blob.prefix(job.id, job.incarnation)):
-            if name not in kept:
-                await ports.durable("blob.drop", partial(ports.blobs.drop, name))
+        there = await ports.blobs.names(blob.prefix(job.id, job.incarnation))
+        unwanted = [name for name in there if name not in kept]
+        if unwanted:
+            await ports.durable("blob.drop", partial(ports.blobs.drop, *unwanted))
 
     async def _remember(self) -> None:
         """Make one key of all trails: what happened outlives the records, as long as the history.

@@ -38,8 +38,8 @@ class Blobs(Protocol):
     async def get(self, name: str) -> bytes:
         """Return an object, or raise `BlobBad` if it is not there whole."""
 
-    async def drop(self, name: str) -> None:
-        """Remove an object.  Repeatable."""
+    async def drop(self, *names: str) -> None:
+        """Remove objects, one after the other.  Repeatable."""
 
     async def names(self, prefix: str) -> list[str]:
         """Return the names that start with a prefix, sorted."""

@@ -139,9 +139,10 @@ class _Blobs:
     async def get(self, name: str) -> bytes:
         return await self._inner.get(name)
 
-    async def drop(self, name: str) -> None:
-        await self._inner.drop(name)
-        self._tracer.note("drop", name=name)
+    async def drop(self, *names: str) -> None:
+        await self._inner.drop(*names)
+        for name in names:
+            self._tracer.note("drop", name=name)
 
     async def names(self, prefix: str) -> list[str]:
         return await self._inner.names(prefix)

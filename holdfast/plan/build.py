@@ -17,6 +17,15 @@ from holdfast.model.job import Job, Mode, Role, Stage, Task
 from holdfast.model.tree import Block, Items, Scalar
 from holdfast.plan.common import TablePattern, common_class, find_entry, separate
 
+BATCHES = "spark.holdfast.batches"
+"""A job's setting: `false` has Spark itself carry all rows."""
+
+ROW_SETTINGS = (
+    "spark.hadoop.", "spark.sql.parquet.", "spark.sql.csv.", "spark.sql.files.",
+    "spark.sql.legacy.", "spark.sql.sources.", "spark.sql.session.", "spark.sql.ansi.",
+)  # fmt: skip
+"""Whoever sets one of these wants Spark's own readers and writers to do something."""
+
 
 @dataclass(frozen=True)
 class StageOptions:
@@ -65,7 +74,13 @@ def context_for(job: Job, task: Task, stage: Stage, job_id: str, allow_python: b
         checkpointing=periodic and not task.whole,
         allow_python=allow_python,
         output=stage.output,
+        batches=not wants_frames(dict(job.spark)),
     )
+
+
+def wants_frames(settings: Mapping[str, str]) -> bool:
+    """Say whether a job's settings leave no row to Arrow alone."""
+    return settings.get(BATCHES) == "false" or any(k.startswith(ROW_SETTINGS) for k in settings)
 
 
 def build_plugin(stage: Stage, registry: Registry, context: Context) -> Plugin[Any]:

@@ -31,15 +31,6 @@ from holdfast.worker.stopped import wait_stopped
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BATCHES = "spark.holdfast.batches"
-"""A job's setting: `false` has Spark itself carry all rows."""
-
-ROW_SETTINGS = (
-    "spark.hadoop.", "spark.sql.parquet.", "spark.sql.csv.", "spark.sql.files.",
-    "spark.sql.legacy.", "spark.sql.sources.", "spark.sql.session.", "spark.sql.ansi.",
-)  # fmt: skip
-"""Whoever sets one of these wants Spark's own readers and writers to do something."""
-
 log = logging.getLogger("holdfast")
 
 
@@ -117,7 +108,6 @@ class TaskRun:
         self.at_end: frozenset[str] = frozenset()
         self._first: Ready | None = None
         self._times = EventTimes((job.stage(s) for s in task.stages), running.tally)
-        self._by_frames = wants_frames(dict(job.spark))
         python = running.allow_python
         self.stages = [job.stage(s) for s in task.stages]
         self.composer = Composer(job, task, registry, running.job_id, python)
@@ -215,7 +205,8 @@ class TaskRun:
             composed.release()
         # Every sink reads the same rows; what passed through the hungriest one was read.
         count, size = max(rows_in.values(), default=0), max(bytes_in.values(), default=0)
-        staged.rows = count + sum(m.read for m in ready.moved) or _most(staged, "rows")
+        count += sum(m.read - m.splits for m in ready.moved)
+        staged.rows = count or _most(staged, "rows")
         staged.bytes = size + sum(m.bytes for m in ready.moved) or _most(staged, "bytes")
         return staged
 
@@ -249,8 +240,6 @@ class TaskRun:
             stage = self._stage(stage_id)
             with explained(stage):
                 tables = self.sources[stage_id].read(self.running.spark, piece.content)
-                if self._by_frames:
-                    tables = Tables(Rows(rows.table, rows.frame) for rows in tables)
                 moved += [rows.batches.moved for rows in tables if rows.batches]
                 read[stage_id] = self._times.watch(stage, tables, watched)
         return Ready(dict(slices), self.composer.compose(read), watched, moved)
@@ -310,11 +299,6 @@ class TaskRun:
 
     def _stage(self, stage_id: str) -> Stage:
         return self.running.job.stage(stage_id)
-
-
-def wants_frames(settings: Mapping[str, str]) -> bool:
-    """Say whether a job's settings leave no row to Arrow alone."""
-    return settings.get(BATCHES) == "false" or any(k.startswith(ROW_SETTINGS) for k in settings)
 
 
 def _counted(committable: Committable, measured: Measured) -> Committable:

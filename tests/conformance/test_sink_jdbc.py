@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from holdfast.connect.plugin import Context
 from holdfast.connect.sink import Committable
+from holdfast.connectors.jdbc.content import content_of
 from holdfast.connectors.jdbc.database import Database
 from holdfast.connectors.jdbc.options import JdbcSinkOptions
 from holdfast.connectors.jdbc.sink import JdbcSink
@@ -77,9 +78,7 @@ def read(place: Place) -> Iterable[tuple[int, str]]:
 
 def lose(place: Place, committables: Sequence[Committable]) -> None:
     """Drop the last table that was staged."""
-    content = committables[-1].content
-    assert isinstance(content, dict)
-    place.run(f"DROP TABLE {content['staged']}")
+    place.run(f"DROP TABLE {content_of(committables[-1]).tables[-1]}")
 
 
 def put(place: Place, rows: Sequence[tuple[int, str]]) -> None:

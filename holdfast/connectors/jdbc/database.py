@@ -168,7 +168,7 @@ class Database:
         """Remove a staging table, also if a task that nobody waits for still writes to it."""
         raise NotImplementedError
 
-    def load(self, loading: Loading, batches: Iterator["pa.RecordBatch"], chunk: int) -> int:
+    def load(self, loading: Loading, batches: Iterator["pa.RecordBatch"], chunk: int = 0) -> int:
         """Load batches, at least one, in one transaction; return how many bytes that took."""
         with self.session("stage") as session:
             session.run("BEGIN")

@@ -30,10 +30,14 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 4 << 20
 LINE_BYTES_MAX = 64 << 20
+DIGITS_MAX = 38
 LOOK_BYTES = 1 << 16
 
 PACKED = (".gz", ".bz2", ".deflate", ".snappy", ".lz4", ".lzo", ".zst", ".zstd")
 """Endings of files that Spark unpacks as it reads them."""
+
+DELIMITERS = "\t!#$%&*,/:;<=>?@^_`|~"
+"""Characters that are nothing but a delimiter to Spark, too."""
 
 MARK = b"\xef\xbb\xbf"
 BLANKS = (0x20, 0x09)
@@ -66,8 +70,7 @@ def _plain(table: "FileTable") -> bool:
         and not table.csv_use_header_line
         and not table.read_columns
         and table.row_delimiter == "\n"
-        and len(table.delimiter.encode()) == 1
-        and table.delimiter not in " \r\n\0"
+        and table.delimiter in DELIMITERS
         and len(table.quote_char.encode()) == 1
         and table.escape_char in (None, table.quote_char)
         and table.null_format is None
@@ -101,16 +104,15 @@ class CsvReader:
                 ),
                 csv.ParseOptions(delimiter=self.delimiter, quote_char=False),
                 csv.ConvertOptions(
-                    column_types=self.schema, null_values=[""], strings_can_be_null=True,
+                    column_types=_parsed(self.schema), null_values=[""], strings_can_be_null=True,
                     true_values=TRUE, false_values=FALSE,
                 ),
             )  # fmt: skip
+            if any(map(_odd, table.columns, self.schema.types)):
+                raise NotPlain(f"{path} has numbers that are not finite, or too long")
+            return table.cast(self.schema).to_batches()
         except pa.ArrowInvalid as error:
             raise NotPlain(f"{path}: {' '.join(str(error).split())[:200]}") from error
-        for column in table.columns:
-            if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(column)).as_py():
-                raise NotPlain(f"{path} has numbers that are not finite")
-        return table.to_batches()
 
     def _unusual(self, block: bytes) -> str:
         """Return what in a block Spark and Arrow may read in two ways; nothing if all is plain."""
@@ -126,16 +128,36 @@ class CsvReader:
         return ""
 
 
+def _parsed(schema: pa.Schema) -> pa.Schema:
+    """Return what the parser makes of columns.
+
+    Decimals stay text at first: it would not notice one that is too large for its type.
+    """
+    return pa.schema(
+        [pa.field(f.name, pa.string() if pa.types.is_decimal(f.type) else f.type) for f in schema]
+    )
+
+
+def _odd(column: "pa.ChunkedArray[Any]", kind: Any) -> bool:
+    """Say whether a column has a number that Spark might read otherwise."""
+    if pa.types.is_floating(kind):
+        return not pc.all(pc.is_finite(column)).as_py()
+    if not pa.types.is_decimal(kind):
+        return False
+    # One of more digits could wrap around when it is scaled, and so could 1E30.
+    longest = pc.max(pc.binary_length(column)).as_py() or 0
+    return longest > DIGITS_MAX - kind.scale or any(
+        pc.any(pc.match_substring(column, mark)).as_py() for mark in "eE"
+    )
+
+
 def _blocks(path: Path, first: int, end: int, header: bool) -> Iterator[bytes]:
     """Yield the lines that begin between two places of a file, in blocks of whole lines."""
     with path.open("rb", buffering=0) as file:
         at = _line_start(file, first) if first else 0
         stop = _line_start(file, end)
         if header and not first:
-            at = _line_start(file, 1)
-            file.seek(0)
-            if file.read(1).isspace():
-                raise NotPlain(f"{path} begins with an empty line")
+            at = _after_header(file, path)
         file.seek(at)
         rest = b""
         while at < stop:
@@ -149,6 +171,17 @@ def _blocks(path: Path, first: int, end: int, header: bool) -> Iterator[bytes]:
             rest = read[cut:] if cut else rest + read
             if len(rest) > LINE_BYTES_MAX:
                 raise NotPlain(f"{path} has a line of more than {LINE_BYTES_MAX} bytes")
+
+
+def _after_header(file: BinaryIO, path: Path) -> int:
+    """Return where the line begins that follows the first one."""
+    end = _line_start(file, 1)
+    file.seek(0)
+    line = file.read(min(end, LOOK_BYTES)).removesuffix(b"\n").removesuffix(b"\r")
+    # Spark passes over lines of control characters before it looks for names.
+    if line.startswith(MARK) or b"\r" in line or not any(code > 0x20 for code in line):
+        raise NotPlain(f"{path} begins with no plain line of names")
+    return end
 
 
 def _line_start(file: BinaryIO, place: int) -> int:

@@ -123,7 +123,7 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
         self, spark: "SparkSession", table: FileTable, files: list[str], names: list[str]
     ) -> Batches | None:
         """Return the files as Arrow reads them, where it reads them as Spark does."""
-        if self._care is not Care.ARROW or names or not files:
+        if not self.context.batches or self._care is not Care.ARROW or names or not files:
             return None
         return csv_batches(spark, table, files) or parquet_batches(spark, table, files)
 

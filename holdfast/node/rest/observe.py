@@ -91,8 +91,8 @@ class ObservedBlobs:
     async def get(self, name: str) -> bytes:
         return await self._inner.get(name)
 
-    async def drop(self, name: str) -> None:
-        await self._inner.drop(name)
+    async def drop(self, *names: str) -> None:
+        await self._inner.drop(*names)
 
     async def names(self, prefix: str) -> list[str]:
         return await self._inner.names(prefix)

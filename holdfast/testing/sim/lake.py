@@ -44,12 +44,13 @@ class SimBlobs:
         content = self.objects[name]
         return content[: len(content) // 2] if name in self.torn else content
 
-    async def drop(self, name: str) -> None:
-        """Remove an object."""
-        await self._pause()
-        self._maybe_fail()
-        if self.objects.pop(name, None):
-            self.world.note("drop", name=name)
+    async def drop(self, *names: str) -> None:
+        """Remove objects; any of them may be the first that fails."""
+        for name in names:
+            await self._pause()
+            self._maybe_fail()
+            if self.objects.pop(name, None):
+                self.world.note("drop", name=name)
 
     async def names(self, prefix: str) -> list[str]:
         """List objects."""
