@@ -35,7 +35,7 @@ from benchmarks.rivals import (
 ROWS = int(os.environ.get("ROWS", 10_000_000))
 ROUNDS = int(os.environ.get("ROUNDS", 2))
 CSV_SHARE = 5
-"""CSV is read with one row of so many: it takes that much longer."""
+"""CSV is copied to CSV with one row of so many: it takes that much longer."""
 
 FEW_SHARE = 100
 """dlt's own readers, which are slow, get one row of so many, and one round."""
@@ -76,14 +76,14 @@ def main(results: Path) -> bool:
         make_rows(folder, ROWS, "parquet", "csv")
         make_rows(folder / FEW, ROWS // FEW_SHARE, "parquet", "csv")
         copies = _copies(folder)
-        sizes = [_megabytes(copy.folder) for copy in copies]
+        sizes = [_megabytes(copy.folder) for copy in copies[:2]]
         races = [_race(copy, _writers(copy, folder, pythons, home)) for copy in copies]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     data = (
         f"rows of {len(COLUMNS)} columns, all values random: {copies[0].rows:,} in"
-        f" {sizes[0]:,.0f} MB of Parquet with snappy, {copies[1].rows:,} in {sizes[1]:,.0f} MB of"
-        " CSV"
+        f" {sizes[0]:,.0f} MB of Parquet with snappy, or {sizes[1]:,.0f} MB of CSV;"
+        f" {copies[2].rows:,} of them are copied from CSV to CSV"
     )
     behind = [race for race in races if not all(bar.met for bar in bars_of(race))]
     profile = "\n".join(line for race in behind for line in race.profile())
@@ -95,7 +95,7 @@ def _copies(folder: Path) -> list[Copy]:
     some = _link_part(folder / "csv", csv, ROWS // CSV_SHARE)
     return [
         Copy("parquet", "parquet", folder / "parquet", ROWS),
-        Copy("csv", "parquet", csv, some),
+        Copy("csv", "parquet", folder / "csv", ROWS),
         Copy("csv", "csv", csv, some),
     ]
 
@@ -169,7 +169,8 @@ def _race(copy: Copy, writers: Writers) -> Race:
         return cost
 
     turns = {name: partial(checked, name) for name in writers}
-    rounds = {name: 1 if name in fewer else ROUNDS for name in turns}
+    # Whoever is far behind gets one round.
+    rounds = {name: 1 if name in (*fewer, SCRIPT) else ROUNDS for name in turns}
     return run_race(str(copy), copy.rows, turns, rounds, fewer)
 
 

@@ -70,12 +70,15 @@ def java_for_scripts() -> list[str]:
     return ["env", f"JAVA_HOME={java.submit_home(java.find(), home.cache())}"]
 
 
-def run_job(folder: Path, text: str) -> Cost:
-    """Run a job file to its end; its log has the marks that a script sets itself, and slices."""
+def run_job(folder: Path, text: str, slices: bool = False) -> Cost:
+    """Run a job file to its end; its log has the marks that a script sets itself.
+
+    With `slices` it has a line for each slice, for which Spark is asked what the slice took.
+    """
     log, job = folder / "holdfast.log", folder / "job.conf"
     log.unlink(missing_ok=True)
     job.write_text(text)
-    level = ["env", "HOLDFAST_LOG_LEVEL=debug"]  # a line for each slice
+    level = ["env", f"HOLDFAST_LOG_LEVEL={'debug' if slices else 'info'}"]
     command = [*level, *_COMMAND, "run", "--quiet", "--log-file", str(log), str(job)]
     return run(command, lambda: _marks(log))
 

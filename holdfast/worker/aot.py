@@ -38,7 +38,8 @@ _running: list[subprocess.Popen[bytes]] = []
 def cache_path(found: Java) -> Path:
     """Return where the cache for this Java and this Spark is, whether it exists or not."""
     flags = [*module_flags(found.major), COLLECTOR, *NO_PROFILES]
-    ours = hashlib.sha256(OWN_JAR.read_bytes()).hexdigest()
+    trained = Path(__file__).with_name("training.py").read_bytes()
+    ours = hashlib.sha256(OWN_JAR.read_bytes() + trained).hexdigest()
     key = "\n".join([str(found.home), found.version, *spark_jars(), ours, *flags])
     kind = "aot" if found.major >= AOT_MAJOR_MIN else "jsa"
     digest = hashlib.sha256(key.encode()).hexdigest()[:12]

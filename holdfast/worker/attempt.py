@@ -23,7 +23,7 @@ from holdfast.model.tree import Plain
 from holdfast.plan.spec import decode_spec
 from holdfast.wire.messages import Barrier, DeployTask, Held
 from holdfast.worker.failures import GONE, explained, stack_of
-from holdfast.worker.flights import Flights
+from holdfast.worker.flights import Flights, Landed
 from holdfast.worker.meter import Tally
 from holdfast.worker.pace import Pace
 from holdfast.worker.task import Made, Running, TaskRun
@@ -242,12 +242,13 @@ class Attempt:
                 if followed and pace.free:
                     # One came right after another, so there is probably more to read.
                     flights.depart(Budget(pace.rows, time.monotonic()))
-                made, took_s = flights.arrive()
+                landed = flights.arrive()
+                made = landed.made
                 self._fresh.append(made)
                 self._runner.pass_now("after:worker.slice")
                 if log.isEnabledFor(logging.DEBUG):
-                    log.debug("slice staged", extra={"about": self._facts(task, made, took_s)})
-                rest_s = pace.after(made.rows, made.bytes, took_s)
+                    log.debug("slice staged", extra={"about": self._facts(task, landed)})
+                rest_s = pace.after(made.rows, made.bytes, landed.took_s, landed.allowed)
                 followed = True
             else:
                 followed = False
@@ -255,9 +256,10 @@ class Attempt:
             self._report_ends(task)
             self._rest(task, rest_s)
 
-    def _facts(self, task: TaskRun, made: Made, took_s: float) -> dict[str, object]:
+    def _facts(self, task: TaskRun, landed: Landed) -> dict[str, object]:
         """Return what the log says of a slice: how long it took, and Spark's jobs in it."""
-        times = {"took_s": round(took_s, 3), "spark_s": round(task.spark_s(made), 3)}
+        made = landed.made
+        times = {"took_s": round(landed.took_s, 3), "spark_s": round(task.spark_s(made), 3)}
         return {"attempt": self.name, "rows": made.rows, "bytes": made.bytes, **times}
 
     def _report_ends(self, task: TaskRun) -> None:

@@ -33,10 +33,20 @@ class Flight:
     planned: Planned
     lane: Lane[Made]
     before: "Flight | None"
-    began_s: float
+    budget: Budget
     composed: threading.Event = field(default_factory=threading.Event)
     landed: threading.Event = field(default_factory=threading.Event)
     failed: bool = False
+
+
+@dataclass(frozen=True)
+class Landed:
+    """Slices that were staged and are kept: how long that took, others' time left out, and how
+    many rows they might have had."""
+
+    made: Made
+    took_s: float
+    allowed: int | None
 
 
 class Flights:
@@ -62,13 +72,13 @@ class Flights:
         if not planned.slices:
             return False
         before = self._flying[-1] if self._flying else None
-        flight = Flight(planned, next(self._turns), before, budget.now_s)
+        flight = Flight(planned, next(self._turns), before, budget)
         self._flying.append(flight)
         flight.lane.begin(lambda: self._fly(flight))
         return True
 
-    def arrive(self) -> tuple[Made, float]:
-        """Wait for the oldest and keep it; return with it how long it took, others' time left out.
+    def arrive(self) -> Landed:
+        """Wait for the oldest and keep it.
 
         If it has failed, nothing is under way any more.
         """
@@ -84,8 +94,8 @@ class Flights:
         task.keep(made)
         task.at_end = flight.planned.at_end
         now_s = time.monotonic()
-        took_s, self._last_s = now_s - max(flight.began_s, self._last_s), now_s
-        return made, took_s
+        took_s, self._last_s = now_s - max(flight.budget.now_s, self._last_s), now_s
+        return Landed(made, took_s, flight.budget.rows)
 
     def close(self) -> None:
         """End what is under way, and the threads."""

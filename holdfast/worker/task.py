@@ -285,8 +285,7 @@ class TaskRun:
             running.pass_now("before:worker.stage")
             with explained(self._stage(sink)):
                 made = list(self.sinks[sink].write(Tables([rows]), staging))
-                settle(spark)
-                measured = measure(spark, group)
+                measured = self._measured(rows, group)
             running.pass_now("after:worker.stage")
         except BaseException:
             wait_stopped(spark.sparkContext, group)
@@ -296,6 +295,13 @@ class TaskRun:
         made = [_counted(c, measured) for c in made]
         staged.committables.setdefault(sink, []).extend(made)
         return measured
+
+    def _measured(self, rows: Rows, group: str) -> Measured:
+        """Return what the JVM has counted; a copy that went around it has counted for itself."""
+        if rows.batches and rows.batches.moved.written:
+            return Measured()
+        settle(self.running.spark)
+        return measure(self.running.spark, group)
 
     def _stage(self, stage_id: str) -> Stage:
         return self.running.job.stage(stage_id)

@@ -14,9 +14,10 @@ from holdfast.errors import HoldfastError, Unavailable
 from holdfast.worker import aot, driver, home, java
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow
+    from pyspark import Accumulator
     from pyspark.sql import SparkSession
 
 WRITE_S_MAX = 1800
@@ -92,6 +93,10 @@ def work(session: "SparkSession", folder: Path) -> None:
         session.sql(_CHANGE).write.format(form).save(f"{path}-changed")
     session.sql("select word, count(*) as n from written group by word order by n").toArrow()
     session.read.parquet(str(folder / "parquet")).mapInArrow(_same, _SCHEMA).toArrow()
+    context = session.sparkContext
+    for _ in range(3):  # as plain copies run
+        counter = context.accumulator(0)
+        context.parallelize(["a", "b"], 2).mapPartitions(_Counting(counter)).collect()
 
 
 _SCHEMA = (
@@ -102,6 +107,18 @@ _SCHEMA = (
 
 def _same(batches: "Iterator[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
     yield from batches
+
+
+class _Counting:
+    """Counts what passes through."""
+
+    def __init__(self, counter: "Accumulator[int]") -> None:
+        self.counter = counter
+
+    def __call__(self, items: "Iterable[str]") -> "Iterator[str]":
+        for item in items:
+            self.counter.add(1)
+            yield item
 
 
 if __name__ == "__main__":

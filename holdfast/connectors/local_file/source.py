@@ -58,6 +58,7 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
     """
 
     _care = Care.ARROW
+    _found: list[list[Found]] | None = None
 
     def tables(self) -> tuple[Table, ...] | None:
         """Return each table's columns, or None if only the files can tell."""
@@ -66,21 +67,29 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
 
     def plan(self, position: Plain, budget: Budget) -> Slice | Nothing:
         """Return the files to read next.  Raises UserError if a path does not exist."""
+        if not self._continuous:
+            return self._bounded(position, budget)
         before_ns = time.time_ns() - self.settle_ns
-        listing, earlier = self._look(), []
-        if self._continuous:
-            young = [[f for f in files if f.changed_ns >= before_ns] for files in listing]
-            earlier = [[f for f in files if came_whole(f)] for files in young]
+        listing = self._look()
+        young = [[f for f in files if f.changed_ns >= before_ns] for files in listing]
+        earlier = [[f for f in files if came_whole(f)] for files in young]
         if any(earlier):
             listing = self._look()
-        names = [
-            partition_names(t, found) for t, found in zip(self.options.tables, listing, strict=True)
-        ]
-        if self._continuous:
-            return as_they_come(listing, names, position, budget.rows, before_ns, earlier)
+        names = self._names(listing)
+        return as_they_come(listing, names, position, budget.rows, before_ns, earlier)
+
+    def _bounded(self, position: Plain, budget: Budget) -> Slice | Nothing:
+        """Return which of the files come next that were there when this attempt began."""
+        if self._found is None:
+            self._found = self._look()
+        listing, names = self._found, self._names(self._found)
         if position is None and (budget.rows is None or not self.context.checkpointing):
             return everything(listing, names)
         return in_order(listing, names, position, budget.rows or ROWS_MAX)
+
+    def _names(self, listing: list[list[Found]]) -> list[list[str]]:
+        tables = self.options.tables
+        return [partition_names(t, found) for t, found in zip(tables, listing, strict=True)]
 
     def read(self, spark: "SparkSession", content: Plain) -> Tables:
         """Return the rows of the files of a slice."""

@@ -38,6 +38,34 @@ def test_slices_that_do_not_fill_up_grow_only_so_far() -> None:
     assert pace.rows == ROWS_UNPROVEN
 
 
+def test_what_a_slice_proves_is_about_its_own_size() -> None:
+    """Two are under way: the next is planned before what the last one took is known."""
+    pace = Pace.of(JOB)
+    allowed = ROWS_FIRST
+    for _ in range(40):
+        planned, rows = allowed, pace.rows
+        assert rows
+        pace.after(planned, 0, planned / 1_000_000, planned)
+        allowed = rows
+    assert pace.rows == 2_000_000, "it settles, and does not swing"
+
+
+def test_a_slice_that_ran_beside_another_is_not_taken_to_be_fast() -> None:
+    pace = Pace.of(replace(JOB, checkpoint_interval_ms=1_000))
+    pace.after(100_000, 0, 0.1, 100_000)
+    pace.after(500_000, 0, 0.9, 500_000)
+    pace.after(500_000, 0, 0.001, 500_000)
+    assert pace.rows == pytest.approx(1_000_000, rel=0.01)
+
+
+def test_the_first_slice_may_be_slow_to_start() -> None:
+    pace = Pace.of(JOB)
+    pace.after(ROWS_FIRST, 0, 2.9)
+    assert pace.rows == ROWS_FIRST
+    pace.after(ROWS_FIRST, 0, 2.9)
+    assert pace.rows < ROWS_FIRST
+
+
 def test_slices_never_shrink_to_nothing() -> None:
     pace = Pace.of(JOB)
     for _ in range(50):

@@ -122,9 +122,9 @@ def test_a_read_limit_counts_rows_once_however_many_sinks_there_are(
     paced: list[int] = []
     after = Pace.after
 
-    def noted(self: Pace, rows: int, size: int, took_s: float) -> float:
+    def noted(self: Pace, rows: int, size: int, took_s: float, allowed: int | None) -> float:
         paced.append(rows)
-        return after(self, rows, size, took_s)
+        return after(self, rows, size, took_s, allowed)
 
     monkeypatch.setattr(Pace, "after", noted)
 
@@ -166,8 +166,9 @@ def test_slices_shrink_where_they_take_too_long_for_the_interval(play: Play) -> 
         env = "env { checkpoint.interval = 40 }\n"  # so short that each slice shrinks by the most
         bench.deploy(env + "source { Count { sleep_ms = 200 } }\nsink { Cellar {} }")
         await bench.until(bench.ends)
-        # A slice that was made ready while another ran has that one's budget.
-        assert list(dict.fromkeys(Count.budgets[1:])) == [100_000, 25_000, 6_250, 1_562]
+        # The first may be slow to start; one that was made ready while another ran has that one's
+        # budget.
+        assert list(dict.fromkeys(Count.budgets[1:]))[:2] == [250_000, 62_500]
 
     play(part)
 
