@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from holdfast.connect.counters import Counter
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
 from holdfast.model.tree import Plain
 
 if TYPE_CHECKING:
-    from pyspark import Accumulator
+    from pyspark import Accumulator, SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
 ARROW: dict[str, Any] = {
@@ -49,22 +50,19 @@ class NotPlain(Exception):
     """Arrow might read this otherwise than Spark does; raised inside Spark's Python workers."""
 
 
-Counters = tuple["Accumulator[int]", "Accumulator[int] | None"]
-
-
 class Moved:
     """How many rows the tasks that have ended have moved.  Any thread may look."""
 
     def __init__(self) -> None:
-        self._read: Accumulator[int] | None = None
-        self._splits: Accumulator[int] | None = None
+        self._rows: Counter | None = None
+        self._splits: Counter | None = None
         self.bytes = 0
         """About how much is read in all."""
 
     @property
     def read(self) -> int:
         """Rows read so far."""
-        return self._read.value if self._read else 0
+        return self._rows.value if self._rows else 0
 
     @property
     def written(self) -> int:
@@ -76,12 +74,21 @@ class Moved:
         """Splits of a frame read so far: Spark takes each for a row that it has read."""
         return self._splits.value if self._splits else 0
 
-    def begin(self, spark: "SparkSession", size: int, frame: bool = False) -> "Counters":
-        """Return what tasks add to.  A slice that is tried again counts anew."""
-        context = spark.sparkContext
-        self._read, self.bytes = context.accumulator(0), size
-        self._splits = context.accumulator(0) if frame else None
-        return self._read, self._splits
+    def begin(
+        self, context: "SparkContext", size: int, frame: bool = False
+    ) -> "list[Accumulator[int]]":
+        """Return what tasks add to: their rows and, for a frame, the splits they read."""
+        self.close()
+        self.bytes = size
+        self._rows = Counter(context)
+        self._splits = Counter(context) if frame else None
+        return [c.accumulator for c in (self._rows, self._splits) if c]
+
+    def close(self) -> None:
+        """Count no further: the slice is staged, or given up."""
+        for counter in (self._rows, self._splits):
+            if counter:
+                counter.close()
 
 
 @dataclass(frozen=True)
@@ -116,9 +123,8 @@ class Batches:
         the code MALFORMED if rows must be read with more care.
         """
         texts = [json.dumps(split) for split in self.splits]
-        rows, _ = self.moved.begin(self.spark, self.bytes)
-        work = _Copy(self.read, write, rows)
         context = self.spark.sparkContext
+        work = _Copy(self.read, write, *self.moved.begin(context, self.bytes))
         with raised_by_tasks():
             said = context.parallelize(texts, len(texts)).mapPartitions(work).collect()
         return [json.loads(one) for one in said]
@@ -127,7 +133,8 @@ class Batches:
         """Return the same rows as a frame, for stages that Spark must run."""
         ddl = ", ".join(f"`{c.name.replace('`', '``')}` {c.type.ddl}" for c in self.columns)
         count = len(self.splits)
-        work = _Rows(self.read, self.splits, self.moved.begin(self.spark, self.bytes, frame=True))
+        counters = self.moved.begin(self.spark.sparkContext, self.bytes, frame=True)
+        work = _Rows(self.read, self.splits, *counters)
         return self.spark.range(0, count, 1, count).mapInArrow(work, ddl)
 
 
@@ -213,16 +220,15 @@ class _Rows:
 
     read: Read
     splits: tuple[Plain, ...]
-    counters: Counters
+    rows: "Accumulator[int]"
+    begun: "Accumulator[int]"
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows, splits = self.counters
-        assert splits is not None
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 assert isinstance(number, int)
-                splits.add(1)
-                yield from _counted(self.read(self.splits[number]), rows)
+                self.begun.add(1)
+                yield from _counted(self.read(self.splits[number]), self.rows)
 
 
 def _counted(

@@ -203,6 +203,8 @@ class TaskRun:
             raise
         finally:
             composed.release()
+            for moved in ready.moved:
+                moved.close()
         # Every sink reads the same rows; what passed through the hungriest one was read.
         count, size = max(rows_in.values(), default=0), max(bytes_in.values(), default=0)
         count += sum(m.read - m.splits for m in ready.moved)

@@ -45,7 +45,6 @@ class ParquetWriter:
         task = TaskContext.get()
         assert task is not None
         name = f"part-{task.partitionId():05d}-{task.taskAttemptId()}-{number:05d}.parquet"
-        self.folder.files.create_dir(self.folder.path, recursive=True)
         rows, writer = 0, None
         try:
             for group in _grouped(batches):
@@ -80,6 +79,9 @@ def write_batches(
     field_ids: Mapping[str, int] | None = None,
 ) -> dict[str, int]:
     """Have Spark's tasks write rows into a new folder; return the rows of each file in it."""
+    # Here and not in the tasks: one that goes on after it was cancelled must not bring back a
+    # folder that was swept.
+    folder.files.create_dir(folder.path, recursive=True)
     writer = ParquetWriter(folder, codec, rows_max, tuple((field_ids or {}).items()))
     made: dict[str, int] = {}
     for said in batches.run(writer):

@@ -4,6 +4,7 @@ What a commit has written down and not yet moved is never touched: whoever rolls
 needs it.  Symbolic links are not followed: what lies behind them is not ours.
 """
 
+import errno
 import os
 import re
 import shutil
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from holdfast.connect.sink import Leftovers
 from holdfast.connectors.local_file.commit import COMMITS, HIDDEN, remove_if_empty, unfinished
+
+REMOVALS = 5
 
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 _TABLE = re.compile(r"-t\d+")
@@ -41,13 +44,22 @@ def folders_like(path: str) -> Iterator[Path]:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder and what is in it; that another process does so too is no error."""
+    """Remove a folder and what is in it; that another process does so too is no error.
+
+    Nor is a task that was cancelled and has not noticed: it may make one more file meanwhile.
+    """
 
     def unless_gone(call: object, path: str, error: BaseException) -> None:
         if not isinstance(error, FileNotFoundError):
             raise error
 
-    shutil.rmtree(folder, onerror=lambda call, path, info: unless_gone(call, path, info[1]))
+    for left in reversed(range(REMOVALS)):
+        try:
+            shutil.rmtree(folder, onerror=lambda call, path, info: unless_gone(call, path, info[1]))
+            return
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY or not left:
+                raise
 
 
 def safe(text: str) -> str:
