@@ -1,10 +1,11 @@
 """Write Arrow batches as Parquet files, inside Spark's Python workers.
 
 The files are those that Spark would write, as far as readers can tell: the same types, stored the
-same way.  Each task writes under a name that holds its attempt, so that one that runs twice leaves
-two files, and only those that Spark reports are committed.
+same way.  Each task writes under names that nobody else has, so that one that runs twice leaves two
+files, and only those that Spark reports are committed.
 """
 
+import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +45,8 @@ class ParquetWriter:
 
         task = TaskContext.get()
         assert task is not None
-        name = f"part-{task.partitionId():05d}-{task.taskAttemptId()}-{number:05d}.parquet"
+        # Spark's own numbers begin anew with each Spark, and a table keeps a file's name for ever.
+        name = f"part-{task.partitionId():05d}-{uuid.uuid4()}-{number:05d}.parquet"
         rows, writer = 0, None
         try:
             for group in _grouped(batches):
