@@ -2,8 +2,7 @@
 
 Without them a batch job is one Spark job over all files; with them it is many slices, each staged
 by itself, and every checkpoint is written down and committed.  Runs are interleaved, so that what
-else the machine does hits all alike.  They are long enough that the JVM, which compiles in a job's
-first seconds what it meets there for the first time, has done so.
+else the machine does hits all alike.
 """
 
 import json
@@ -22,7 +21,7 @@ from benchmarks.measure import Cost, middle
 from benchmarks.report import Bar, Plot, Report, Row, holdfast, publish
 from benchmarks.threads import Threads
 
-FILES = int(os.environ.get("FILES", 2560))
+FILES = int(os.environ.get("FILES", 960))
 DIFFERENT = 320
 """How many files differ; the others are further names of these."""
 ROWS_A_FILE = 25_000
