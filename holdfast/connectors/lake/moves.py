@@ -24,36 +24,13 @@ F = TypeVar("F", bound=Moving)
 
 
 def move(place: Place, files: Sequence[F]) -> list[F]:
-    """Move files to where the table has them, unless somebody has; return those that are gone.
-
-    Raises UserError rather than overwrite another file.
-    """
-    staged = [f for f, here in zip(files, _has_staged(place, files), strict=True) if here]
-    taken = [f for f, there in zip(staged, _has_final(place, staged), strict=True) if there]
-    for file, still in zip(taken, _has_staged(place, taken), strict=True):
-        if still:  # else another committer has moved it meanwhile
-            raise _in_the_way(place, file)
-    for file in staged:
-        with suppress(FileNotFoundError):  # another committer is moving it, too
-            place.move(file.staged, file.final)
+    """Move files to where the table has them, unless somebody has; return those that are gone."""
+    for file, here in zip(files, place.has(f.staged for f in files), strict=True):
+        if here:
+            with suppress(FileNotFoundError):  # another committer is moving it, too
+                place.move(file.staged, file.final)
     there = place.has(f.final for f in files)
     return [f for f, here in zip(files, there, strict=True) if not here]
-
-
-def _has_staged(place: Place, files: Sequence[F]) -> list[bool]:
-    return place.has(f.staged for f in files) if files else []
-
-
-def _has_final(place: Place, files: Sequence[F]) -> list[bool]:
-    return place.has(f.final for f in files) if files else []
-
-
-def _in_the_way(place: Place, file: Moving) -> UserError:
-    return UserError(
-        f"{place.url} has another file {file.final} already, in the way of the staged file"
-        f" {file.staged}. Nothing was overwritten. Has somebody copied files into the table?",
-        code="sink.file_exists",
-    )
 
 
 def first_gone(place: Place, files: Sequence[F]) -> F | None:
