@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from holdfast.connect.counters import Counter
+from holdfast.connect.inside import run_tasks
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
 from holdfast.model.tree import Plain
@@ -126,8 +127,7 @@ class Batches:
         context = self.spark.sparkContext
         work = _Copy(self.read, write, *self.moved.begin(context, self.bytes))
         with raised_by_tasks():
-            said = context.parallelize(texts, len(texts)).mapPartitions(work).collect()
-        return [json.loads(one) for one in said]
+            return [json.loads(said) for said in run_tasks(context, work, texts)]
 
     def frame(self) -> "DataFrame":
         """Return the same rows as a frame, for stages that Spark must run."""
@@ -208,10 +208,10 @@ class _Copy:
     write: Write
     rows: "Accumulator[int]"
 
-    def __call__(self, splits: Iterable[str]) -> Iterator[str]:
+    def __call__(self, _number: int, splits: Iterable[str]) -> Iterator[bytes]:
         for split in splits:
             for said in self.write(_counted(self.read(json.loads(split)), self.rows)):
-                yield json.dumps(said)
+                yield json.dumps(said).encode()
 
 
 @dataclass(frozen=True, slots=True)

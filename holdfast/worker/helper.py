@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from holdfast.errors import Unavailable
 from holdfast.worker.attempt import Attempt
-from holdfast.worker.meter import measure, pulse
+from holdfast.worker.meter import measure
 
 LOOK_S = 1.5
 CANCEL_S = 0.5
@@ -111,8 +111,9 @@ def _look(attempt: Attempt) -> None:
         return
     beat = 0
     for group in groups:
-        attempt.tally.moves(group, measure(spark, group))
-        beat += pulse(spark, group)
+        measured = measure(spark, group)
+        attempt.tally.moves(group, measured)
+        beat += measured.pulse
     if beat != attempt.pulse:
         attempt.pulse = beat
         attempt.beats += 1

@@ -7,11 +7,12 @@ still runs.
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.connect.batches import Moved
+from holdfast.connect.inside import figures
 from holdfast.core.gather import Counts, Written
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Measured:
     bytes_in: int = 0
     rows_out: int = 0
     bytes_out: int = 0
+    pulse: int = 0
+    """A number that changes as long as the jobs get on."""
 
 
 def settle(spark: "SparkSession") -> None:
@@ -38,46 +41,16 @@ def settle(spark: "SparkSession") -> None:
     A thread of Spark's keeps them, a little behind: right after a job's end they may be those of
     its last heartbeat.
     """
-    from py4j.protocol import Py4JJavaError
-
-    try:
-        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(SETTLE_MS_MAX)
-    except Py4JJavaError as error:
-        if "TimeoutException" not in str(error):
-            raise
+    if not figures(spark.sparkContext).settled(SETTLE_MS_MAX):
         log.warning("Spark's figures lag behind; rows may be missing from the counts.")
 
 
 def measure(spark: "SparkSession", group: str) -> Measured:
     """Return what the jobs of a group have read and written, finished or not."""
-    rows_in = bytes_in = rows_out = bytes_out = 0
-    for stage in _stages(spark, group):
-        rows_in += stage.inputRecords()
-        bytes_in += stage.inputBytes()
-        rows_out += stage.outputRecords()
-        bytes_out += stage.outputBytes()
-    return Measured(rows_in, bytes_in, rows_out, bytes_out)
-
-
-def pulse(spark: "SparkSession", group: str) -> int:
-    """Return a number that changes as long as the Spark jobs of a group get on."""
-    beats = 0
-    for stage in _stages(spark, group):
-        beats += 1 + stage.numCompleteTasks() + stage.inputRecords() + stage.outputRecords()
-        beats += stage.shuffleReadRecords() + stage.shuffleWriteRecords()
-    return beats
-
-
-def _stages(spark: "SparkSession", group: str) -> Iterator[Any]:
-    """Return Spark's own figures of every stage of a group's jobs."""
-    # Every call into the JVM takes a third of a millisecond, and all this is asked for each slice.
-    java = spark.sparkContext._jsc
-    store, tracker = java.sc().statusStore(), java.statusTracker()
-    stages: set[int] = set()
-    for job in tracker.getJobIdsForGroup(group):
-        info = tracker.getJobInfo(job)
-        stages.update(info.stageIds() if info else ())
-    return (store.lastStageAttempt(stage_id) for stage_id in stages)
+    said: str = figures(spark.sparkContext).of(group)
+    rows_in, bytes_in, rows_out, bytes_out, shuffled, tasks, stages = map(int, said.split())
+    pulse = stages + tasks + rows_in + rows_out + shuffled
+    return Measured(rows_in, bytes_in, rows_out, bytes_out, pulse)
 
 
 def jobs_s(spark: "SparkSession", group: str) -> list[tuple[float, float]]:

@@ -6,7 +6,9 @@ a file afterwards, behind the back of whoever has removed what was staged.
 
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from holdfast.connect.inside import figures
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -23,18 +25,10 @@ def wait_stopped(context: "SparkContext", group: str) -> None:
 
     deadline_s = time.monotonic() + LONGEST_S
     try:
-        tracker = context.statusTracker()
-        while _active(tracker, group):
+        while figures(context).active(group):
             if time.monotonic() > deadline_s:
                 log.warning("tasks of %s do not stop; what they stage may stay", group)
                 return
             time.sleep(LOOK_S)
     except (Py4JError, OSError) as error:
         log.info("Spark is gone, and its tasks with it: %s", error)
-
-
-def _active(tracker: Any, group: str) -> bool:
-    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-    stages = {stage for job in jobs if job for stage in job.stageIds}
-    infos = [tracker.getStageInfo(stage) for stage in stages]
-    return any(info.numActiveTasks for info in infos if info)

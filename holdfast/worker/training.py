@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.connect.inside import figures, run_tasks
 from holdfast.errors import HoldfastError, Unavailable
 from holdfast.worker import aot, driver, home, java
 
@@ -96,7 +97,8 @@ def work(session: "SparkSession", folder: Path) -> None:
     context = session.sparkContext
     for _ in range(3):  # as plain copies run
         counter = context.accumulator(0)
-        context.parallelize(["a", "b"], 2).mapPartitions(_Counting(counter)).collect()
+        run_tasks(context, _Counting(counter), ["a", "b"])
+        figures(context).of("")
 
 
 _SCHEMA = (
@@ -115,10 +117,10 @@ class _Counting:
     def __init__(self, counter: "Accumulator[int]") -> None:
         self.counter = counter
 
-    def __call__(self, items: "Iterable[str]") -> "Iterator[str]":
+    def __call__(self, _number: int, items: "Iterable[str]") -> "Iterator[bytes]":
         for item in items:
             self.counter.add(1)
-            yield item
+            yield item.encode()
 
 
 if __name__ == "__main__":

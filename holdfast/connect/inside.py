@@ -1,0 +1,69 @@
+"""Calls of ours into Spark's JVM: one where PySpark would make dozens.
+
+Each call costs both processes a third of a millisecond, and all this is asked for each slice.  The
+other ends are `Copies` and `Figures` in `worker/jars`; one of each is kept for each Spark.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+Work = Callable[[int, Iterator[str]], Iterable[bytes]]
+"""What tasks do: given a task's number and its one line, yield lines."""
+
+_copies: "WeakKeyDictionary[SparkContext, Any]" = WeakKeyDictionary()
+_figures: "WeakKeyDictionary[SparkContext, Any]" = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def run_tasks(context: "SparkContext", work: Work, lines: Sequence[str]) -> list[str]:
+    """Have `work` called in a task for each line; return the lines it yields, in that order."""
+    from pyspark import serializers
+
+    if not lines:
+        return []
+    # The four things that Spark's Python workers look for in what they are sent.
+    spark: Any = serializers
+    parts = (work, None, spark.UTF8Deserializer(), spark.NoOpSerializer())
+    sent = bytearray(spark.CloudPickleSerializer().dumps(parts))
+    said: str = _kept(_copies, context, _make_copies).run(sent, "\n".join(lines))
+    return said.split("\n")[:-1]
+
+
+def figures(context: "SparkContext") -> Any:
+    """Return the `Figures` of a Spark."""
+    return _kept(_figures, context, _make_figures)
+
+
+def _kept(
+    kept: "WeakKeyDictionary[SparkContext, Any]",
+    context: "SparkContext",
+    make: "Callable[[SparkContext], Any]",
+) -> Any:
+    with _lock:
+        if context not in kept:
+            kept[context] = make(context)
+        return kept[context]
+
+
+def _make_copies(context: "SparkContext") -> Any:
+    return _class(context, "Copies")(
+        context._jsc, context.environment, context._python_includes, context.pythonExec,
+        context.pythonVer, context._javaAccumulator,
+    )  # fmt: skip
+
+
+def _make_figures(context: "SparkContext") -> Any:
+    return _class(context, "Figures")(context._jsc.sc())
+
+
+def _class(context: "SparkContext", name: str) -> Any:
+    from py4j.java_gateway import JavaClass
+
+    gateway = context._gateway
+    assert gateway is not None
+    return JavaClass(f"holdfast.{name}", gateway._gateway_client)
