@@ -146,7 +146,7 @@ def _flags(settings: Settings, scratch: Scratch) -> list[str]:
     chosen = any(o.startswith("-XX:+Use") and o.endswith("GC") for o in settings.java_options)
     return [
         # A small start; the heap grows when rows come.
-        "-Xms64m",
+        "-Xms256m",
         f"-Xmx{settings.heap}",
         *([] if chosen else [COLLECTOR]),
         "-XX:-UsePerfData",
