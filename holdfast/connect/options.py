@@ -107,9 +107,11 @@ def read_options(cls: type[T], block: Block, about: str, report: Report) -> T | 
     used: list[Entry] = []
     kind: type = cls
     hints = _hints(kind)
+    heads = {entry.key.partition(".")[0] for entry in block.entries}
     for field in _fields(kind):
-        declared = _declared(field)
-        entry = _find(block, field, declared, used)
+        # Most options of most plug-ins are left out, and a leader reads those of thousands.
+        named = not heads.isdisjoint(_heads(kind)[field.name])
+        entry = _find(block, field, used) if named else None
         if entry is None:
             if _required(field):
                 _report_missing(cls, field, hints[field.name], block, about, report)
@@ -117,7 +119,7 @@ def read_options(cls: type[T], block: Block, about: str, report: Report) -> T | 
         where = f"{about}: {_key(field)}"
         value = convert(entry.node, hints[field.name], where, report, read_options)
         if value is not MISSING:
-            _check_bounds(value, declared, entry.node, where, report)
+            _check_bounds(value, _declared(field), entry.node, where, report)
             values[field.name] = value
     rest = _unused(block, used)
     if getattr(cls, "pass_through", False):
@@ -139,7 +141,7 @@ def _build(
     found = list(problems()) if problems else []
     for name, message in found:
         field = next((f for f in _fields(kind) if f.name == name), None)
-        entry = _find(block, field, _declared(field), []) if field else None
+        entry = _find(block, field, []) if field else None
         report.error(entry.node.place if entry else block.place, f"{about}: {message}")
     return None if found else made
 
@@ -177,6 +179,15 @@ def _fields(cls: type) -> tuple[Field[Any], ...]:
     return tuple(sorted(found, key=lambda f: f.name in last))
 
 
+@cache
+def _heads(cls: type) -> dict[str, frozenset[str]]:
+    """Return how the names begin that each field goes by, up to their first dots."""
+    return {
+        f.name: frozenset(k.partition(".")[0] for k in (_key(f), *_declared(f).aliases))
+        for f in _fields(cls)
+    }
+
+
 def _declared(field: Field[Any]) -> _Declared:
     declared = field.metadata.get(_META, _NOTHING)
     assert isinstance(declared, _Declared)
@@ -197,10 +208,10 @@ def _default(field: Field[Any]) -> object:
     return field.default
 
 
-def _find(block: Block, field: Field[Any], declared: _Declared, used: list[Entry]) -> Entry | None:
+def _find(block: Block, field: Field[Any], used: list[Entry]) -> Entry | None:
     """Return the entry for an option under its key or an older name; the key wins."""
     found = None
-    for key in (_key(field), *declared.aliases):
+    for key in (_key(field), *_declared(field).aliases):
         entry = block.find(key)
         if entry:
             used.append(entry)

@@ -8,6 +8,7 @@ Spark's, and `from_spark` reads Spark's own JSON description back.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 SIMPLE = {
@@ -106,6 +107,7 @@ def row(fields: Mapping[str, Type]) -> Type:
     return Type("row", names=tuple(fields), parts=tuple(fields.values()))
 
 
+@lru_cache(1024)
 def parse_type(text: str) -> Type:
     """Read a type from a job file.  Raises ValueError with a sentence if it is none."""
     reader = _Reader(text)

@@ -25,10 +25,11 @@ def split(
     pipelines = []
     for number, part in enumerate(_parts(stages, _edges(stages)), start=1):
         inside = [s for s in stages if s.id in part]
-        groups = _source_groups(inside, {*joining, *whole})
+        upstream = _upstream_sources(inside)
+        groups = _source_groups(inside, upstream, {*joining, *whole})
         tasks = []
         for i, group in enumerate(groups, start=1):
-            ids = _ordered(order, _downstream(inside, group))
+            ids = tuple(s for s in order if s in part and upstream[s] & group)
             together = bool({*joining, *whole} & set(ids))
             tasks.append(Task(f"p{number}-t{i}", ids, together))
         pipelines.append(Pipeline(number, tuple(tasks)))
@@ -63,9 +64,10 @@ def _parts(stages: Sequence[Stage], edges: Iterable[tuple[str, str]]) -> list[se
     return list({id(part): part for part in merged.values()}.values())
 
 
-def _source_groups(stages: Sequence[Stage], joining: Collection[str]) -> list[set[str]]:
+def _source_groups(
+    stages: Sequence[Stage], upstream: Mapping[str, set[str]], joining: Collection[str]
+) -> list[set[str]]:
     """Return the sources that belong to one task each, in the order of the file."""
-    upstream = _upstream_sources(stages)
     pairs = [
         (first, other)
         for s in stages
@@ -86,15 +88,6 @@ def _upstream_sources(stages: Sequence[Stage]) -> Mapping[str, set[str]]:
         own = {stage_id} if stage.role is Role.SOURCE else set()
         found[stage_id] = own.union(*(found[i] for i in stage.inputs))
     return found
-
-
-def _downstream(stages: Sequence[Stage], sources: set[str]) -> set[str]:
-    upstream = _upstream_sources(stages)
-    return {s.id for s in stages if upstream[s.id] & sources}
-
-
-def _ordered(order: Sequence[str], wanted: set[str]) -> tuple[str, ...]:
-    return tuple(s for s in order if s in wanted)
 
 
 def _merge(ids: Iterable[str], pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
