@@ -51,6 +51,9 @@ KEPT = 3
 TOGETHER = 40
 """So many records are written in one commit."""
 
+BEAT_S = 0.5
+"""How often a worker says that it lives, and what it runs."""
+
 
 @dataclass(frozen=True)
 class Size:
@@ -193,7 +196,7 @@ class Cluster:
         config = load_config({}, {"HOLDFAST_TOKEN": TOKEN}).config
         first = self._records("x", JobStatus.RUNNING)[1]
         crew = CrewFile(
-            self.urls, join_token(config, create=False).reveal(), 0.5,
+            self.urls, join_token(config, create=False).reveal(), BEAT_S,
             {t.id: list(t.sources) for t in first.tasks}, first.sinks[0], members,
         )  # fmt: skip
         path = self.folder / "crew.json"

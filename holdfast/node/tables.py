@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from holdfast.connect.registry import Registry
@@ -19,7 +20,7 @@ from holdfast.core.checkpoint import Kind
 from holdfast.core.gather import Staged
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
 from holdfast.master.ports import CommitOrder, Life, ListenOrder, TableState
-from holdfast.model.job import Role
+from holdfast.model.job import Job, Role
 from holdfast.model.tree import Plain
 from holdfast.plan.build import build_plugin, context_for
 from holdfast.plan.spec import decode_spec
@@ -29,6 +30,9 @@ log = logging.getLogger("holdfast")
 THREADS = 16
 LIVES_KEPT = 5_000
 """How many jobs' sinks are kept built.  One that is forgotten is built again."""
+
+PLANS_KEPT = 200
+"""How many job files are kept planned: most jobs are runs of a file that ran before."""
 
 SAY_AGAIN_S = 60.0
 """How often the same trouble is written to the log."""
@@ -50,6 +54,7 @@ class SinkTables:
         self.registry = registry
         self._unseal = unseal
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="sinks")
+        self._planned = lru_cache(PLANS_KEPT)(self._plan)
         self._built: dict[tuple[str, str], dict[str, Sink[Any]]] = {}
         self._lines: dict[tuple[str, str], dict[str, _Line]] = {}
         self._under_way: set[asyncio.Task[None]] = set()
@@ -137,15 +142,19 @@ class SinkTables:
             self._built[key] = sinks
         return sinks
 
+    def _plan(self, spec: str) -> tuple[Job, bool]:
+        """Return the job that a record describes, and whether it may bring Python."""
+        decoded = decode_spec(spec)
+        return decoded.job(self.registry), decoded.allow_python
+
     def _build(self, life: Life) -> dict[str, Sink[Any]]:
-        spec = decode_spec(self._unseal(life.spec))
-        job = spec.job(self.registry)
+        job, allow_python = self._planned(self._unseal(life.spec))
         found: dict[str, Sink[Any]] = {}
         for task in (task for part in job.pipelines for task in part.tasks):
             for stage in (job.stage(s) for s in task.stages if s not in found):
                 if stage.role is not Role.SINK:
                     continue
-                context = context_for(job, task, stage, life.job, spec.allow_python)
+                context = context_for(job, task, stage, life.job, allow_python)
                 sink = build_plugin(stage, self.registry, context)
                 assert isinstance(sink, Sink)
                 found[stage.id] = sink
