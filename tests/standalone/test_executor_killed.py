@@ -1,4 +1,4 @@
-"""A job on a real Spark standalone cluster, whose executor is killed in the middle."""
+"""Jobs on a real Spark standalone cluster: an executor is killed, and rows travel as Arrow."""
 
 import contextlib
 import os
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -29,6 +30,14 @@ source {{ FakeSource {{
   row.num = {each}, parallelism = {parts}, split.num = {parts}
   schema {{ fields {{ id = bigint, name = string, note = "map<string, string>" }} }}
 }} }}
+sink {{ LocalFile {{ path = "{out}", file_format_type = parquet }} }}
+"""
+
+COPY = """
+env {{ job.mode = BATCH
+  spark.master = "{master}", spark.executor.memory = "512m", spark.executor.cores = 1
+  spark.cores.max = 2, spark.driver.memory = "512m" }}
+source {{ LocalFile {{ path = "{rows}", file_format_type = parquet }} }}
 sink {{ LocalFile {{ path = "{out}", file_format_type = parquet }} }}
 """
 
@@ -126,6 +135,25 @@ def test_C18_an_executor_is_killed_and_the_job_ends_right(
     visible = [p for p in out.rglob("*.parquet") if ".holdfast" not in p.parts]
     assert sum(pq.ParquetFile(p).metadata.num_rows for p in visible) == ROWS
     assert not list(out.rglob("_temporary"))
+
+
+def test_a_plain_copy_needs_nothing_of_ours_in_the_executors_jvm(
+    spark_cluster: str, tmp_path: Path
+) -> None:
+    rows, out, job = tmp_path / "rows", tmp_path / "out", tmp_path / "job.conf"
+    rows.mkdir()
+    table = pa.table({"id": range(ROWS), "name": [f"name {i}" for i in range(ROWS)]})
+    pq.write_table(table, rows / "all.parquet", row_group_size=ROWS // PARTS, compression="none")
+    job.write_text(COPY.format(master=spark_cluster, rows=rows, out=out))
+    ran = subprocess.run(
+        [sys.executable, "-m", "holdfast", "run", str(job)], cwd=tmp_path,
+        env={**os.environ, "HOLDFAST_AOT": "off"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    files = [pq.ParquetFile(p) for p in out.glob("*.parquet")]
+    assert {f.metadata.created_by.partition(" ")[0] for f in files} == {"parquet-cpp-arrow"}
+    ids = sorted(i for f in files for i in f.read(["id"]).column("id").to_pylist())
+    assert ids == list(range(ROWS))
 
 
 def _parts(out: Path) -> list[Path]:

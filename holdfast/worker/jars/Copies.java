@@ -46,7 +46,7 @@ public class Copies {
 
     /** Has a pickled function called for each line, in a task of its own; returns its lines. */
     public String run(byte[] function, String splits) {
-        List lines = Arrays.asList(splits.split("\n"));
+        List lines = Arrays.asList(splits.split("\n", -1));
         SimplePythonFunction work = new SimplePythonFunction(
                 function, environment, includes, python, version, new ArrayList(), counts);
         PythonRDD rows =
