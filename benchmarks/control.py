@@ -29,7 +29,7 @@ WORKERS = int(os.environ.get("WORKERS", 50))
 RATE = float(os.environ.get("RATE", 100))
 TOMBSTONES = int(os.environ.get("TOMBSTONES", 10_000))
 STORES = os.environ.get("STORES", "sqlite,etcd").split(",")
-BUSY_S = float(os.environ.get("MEASURE_S", 10))
+BUSY_S = float(os.environ.get("MEASURE_S", 8))
 IDLE_S = 5.0
 SETTLED_AFTER, SETTLED_S = 2, 3
 """A leader counts as settled after so many commits of every job, and of so many seconds."""

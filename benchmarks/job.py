@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -17,6 +18,9 @@ COLUMNS = {
     "at": "timestamp", "score": "float",
 }  # fmt: skip
 
+SHARED = "HOLDFAST_BENCH_ROWS"
+"""The variable that names a folder for rows which several benchmarks read."""
+
 _COMMAND = [sys.executable, "-m", "holdfast"]
 
 
@@ -26,7 +30,19 @@ def warm_up() -> None:
 
 
 def make_rows(folder: Path, rows: int, *formats: str) -> None:
-    """Let a job of our own make the data, once, below `folder` in each format."""
+    """Have the data below `folder` in each format; of several benchmarks the first one makes it."""
+    shared = os.environ.get(SHARED)
+    home = Path(shared, str(rows)) if shared else folder
+    missing = [f for f in formats if not (home / f"{f}.made").exists()]
+    if missing:
+        _make_rows(home, rows, missing)
+    if home != folder:
+        for form in formats:
+            shutil.copytree(home / form, folder / form, copy_function=os.link)
+
+
+def _make_rows(folder: Path, rows: int, formats: Sequence[str]) -> None:
+    """Let a job of our own make the data."""
     print(f"Making {rows:,} rows of {len(COLUMNS)} columns ...", flush=True)
     folder.mkdir(exist_ok=True)
     fields = "\n".join(f'          {name} = "{kind}"' for name, kind in COLUMNS.items())
@@ -51,6 +67,8 @@ sink {{
 """
     )
     subprocess.run([*_COMMAND, "run", "--quiet", str(job)], check=True)
+    for form in formats:
+        (folder / f"{form}.made").touch()
 
 
 def run_script(

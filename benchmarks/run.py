@@ -5,9 +5,11 @@ After all the usual ones the page with the plots is written.
 """
 
 import importlib
+import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from pathlib import Path
 
 from benchmarks import peer, performance
 from benchmarks.catalogue import BY_NAME, USUAL_MINUTES
-from benchmarks.job import warm_up
+from benchmarks.job import SHARED, warm_up
 from benchmarks.performance import RESULTS, load
 from benchmarks.report import bar_line
 
@@ -46,7 +48,9 @@ def main(arguments: Sequence[str]) -> int:
     minutes = sum(USUAL_MINUTES[name] for name in names)
     print(f"{len(names)} benchmarks, usually {minutes:.0f} minutes on two cores.", flush=True)
     _set_up()
-    all_ran = [_run_apart(name) for name in names]
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as shared:
+        os.environ[SHARED] = shared
+        all_ran = [_run_apart(name) for name in names]
     took = sum(ran.took_s for ran in all_ran) / 60
     print(f"\nSummary, after {took:.1f} minutes")
     print("\n".join(line for ran in all_ran for line in outcome(ran, RESULTS)))

@@ -27,7 +27,7 @@ from benchmarks.report import Bar, Cell, Plot, Report, Row, holdfast, publish
 from benchmarks.streams import SINKS, Batch, Engine, Holdfast, MicroBatches
 
 ROUNDS = int(os.environ.get("ROUNDS", 2))
-FILES = int(os.environ.get("FILES", 200))
+FILES = int(os.environ.get("FILES", 160))
 """Files of a backlog."""
 
 ROWS_A_FILE = 25_000
