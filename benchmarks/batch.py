@@ -170,7 +170,7 @@ def _race(copy: Copy, writers: Writers) -> Race:
 
     turns = {name: partial(checked, name) for name in writers}
     # Whoever is far behind gets one round.
-    rounds = {name: 1 if name in (*fewer, SCRIPT) else ROUNDS for name in turns}
+    rounds = {name: 1 if name in (*fewer, SCRIPT, DLT_ARROW) else ROUNDS for name in turns}
     return run_race(str(copy), copy.rows, turns, rounds, fewer)
 
 

@@ -26,7 +26,7 @@ FILES = int(os.environ.get("FILES", 960))
 DIFFERENT = 320
 """How many files differ; the others are further names of these."""
 ROWS_A_FILE = 25_000
-ROUNDS = int(os.environ.get("ROUNDS", 4))
+ROUNDS = int(os.environ.get("ROUNDS", 3))
 INTERVALS = {"none": 0, "1 s": 1000, "5 s": 5000}
 SELDOM = {"5 s": 1}
 """Intervals without a bar get fewer rounds."""

@@ -31,7 +31,7 @@ FILES = int(os.environ.get("FILES", 160))
 """Files of a backlog."""
 
 ROWS_A_FILE = 25_000
-SMALL_FILES = int(os.environ.get("SMALL_FILES", 20))
+SMALL_FILES = int(os.environ.get("SMALL_FILES", 15))
 SMALL_ROWS = 100
 EVERY_S = 0.37
 """No fraction of a second, so that arrivals meet every moment between two checkpoints."""
