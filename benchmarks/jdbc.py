@@ -8,7 +8,6 @@ Runs are interleaved, so that what else the machine does hits all alike.
 
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -23,6 +22,7 @@ from benchmarks.job import make_rows, run_job, run_script, warm_up
 from benchmarks.measure import Cost
 from benchmarks.peer import python_of
 from benchmarks.rivals import DLT_ARROW, NO_JAR, OURS, SCRIPT, Race, absent, both, run_race
+from holdfast.testing.debian import unpacked
 from tests.conformance.servers import Postgres
 
 ROWS = int(os.environ.get("ROWS", 10_000_000))
@@ -41,7 +41,7 @@ COLUMNS = {
 SERVER = {"shared_buffers": "2GB", "max_wal_size": "8GB", "min_wal_size": "6GB"}
 """As PostgreSQL's manual advises for many rows; its own defaults are those of a tiny machine."""
 
-FILL = "CREATE TABLE fill AS SELECT i, repeat('x', 100) FROM generate_series(1, 20000000) i"
+FILL = "CREATE TABLE fill AS SELECT i, repeat('x', 1000) FROM generate_series(1, 2600000) i"
 """A server that is in use has its log's files already; a new one would make them while we measure.
 """
 
@@ -73,18 +73,7 @@ def main(results: Path) -> bool:
 
 def find_driver() -> Path:
     """Return PostgreSQL's Java driver, unpacked from Debian's package into a cache folder."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "holdfast"
-    jar = cache / "postgresql-jdbc" / "usr/share/java/postgresql.jar"
-    if not jar.exists():
-        fetched = cache / f"postgresql-jdbc.{os.getpid()}"
-        fetched.mkdir(parents=True)
-        try:
-            subprocess.run(["apt-get", "download", DRIVER], cwd=fetched, check=True)
-            (package,) = fetched.glob("*.deb")
-            subprocess.run(["dpkg", "-x", str(package), str(fetched)], check=True)
-            fetched.rename(cache / "postgresql-jdbc")
-        finally:
-            shutil.rmtree(fetched, ignore_errors=True)
+    jar = unpacked("postgresql-jdbc", DRIVER) / "usr/share/java/postgresql.jar"
     return jar.resolve()
 
 

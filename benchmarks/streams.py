@@ -13,8 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.arrivals import COLUMNS, Arrivals, DeltaLog, Log, Plain, Reader, SinkLog
+from benchmarks.peer import python_of
 
-SINKS = ("files", "Delta")
+FILES, DELTA, CSV = "files", "Delta", "CSV files"
+"""The sinks, as a reader is told of them."""
+
+SCHEMA = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items())
 END_S_MAX = 60
 
 
@@ -56,7 +60,10 @@ class Engine(ABC):
 
     @abstractmethod
     def batches(self) -> list[Batch]:
-        """Return every slice or micro-batch that had rows, once the engine has ended."""
+        """Return every slice or micro-batch that had rows, once the engine has ended.
+
+        An engine that does not cut its stream into such has none.
+        """
 
     def end(self) -> None:
         """Tell it to end, wait for it, and look no more at what it writes."""
@@ -90,8 +97,9 @@ class Holdfast(Engine):
 
     def command(self, sample: Path) -> Sequence[str]:
         fields = " ".join(f'{name} = "{kind}",' for name, kind in COLUMNS.items())
-        written = f'LocalFile {{ path = "{self.out}", file_format_type = parquet }}'
-        if self.sink == "Delta":
+        form = "csv" if self.sink == CSV else "parquet"
+        written = f'LocalFile {{ path = "{self.out}", file_format_type = {form} }}'
+        if self.sink == DELTA:
             written = f'Delta {{ path = "{self.out}" }}'
         job = self.folder / "job.conf"
         job.write_text(
@@ -105,7 +113,7 @@ sink {{ {written} }}
         return [sys.executable, "-m", "holdfast", "run", "--quiet", "--log-file", log, str(job)]
 
     def log(self, sink: str) -> Log:
-        return DeltaLog() if sink == "Delta" else Plain()
+        return DeltaLog() if sink == DELTA else Plain()
 
     def batches(self) -> list[Batch]:
         lines = (self.folder / "holdfast.log").read_text().splitlines()
@@ -120,16 +128,32 @@ class MicroBatches(Engine):
 
     def command(self, sample: Path) -> Sequence[str]:
         script = str(Path(__file__).with_name("micro_batches.py"))
-        schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
         places = (self.arrivals.folder, self.out, self.folder / "state")
-        return [sys.executable, script, self.sink, *map(str, places), schema, str(sample)]
+        return [sys.executable, script, self.sink, *map(str, places), SCHEMA, str(sample)]
 
     def log(self, sink: str) -> Log:
-        return DeltaLog() if sink == "Delta" else SinkLog()
+        return DeltaLog() if sink == DELTA else SinkLog()
 
     def batches(self) -> list[Batch]:
         progress = json.loads((self.folder / "state" / "progress.json").read_text())
         return [_micro_batch(b) for b in progress if b["numInputRows"]]
+
+
+class Flink(Engine):
+    """PyFlink's Table API, in a script."""
+
+    name = "PyFlink"
+
+    def command(self, sample: Path) -> Sequence[str]:
+        script = str(Path(__file__).with_name("peers") / "flink_stream.py")
+        places = (self.arrivals.folder, self.out, self.folder / "state")
+        return [str(python_of("pyflink")), script, *map(str, places), SCHEMA]
+
+    def log(self, sink: str) -> Log:
+        return Plain()
+
+    def batches(self) -> list[Batch]:
+        return []
 
 
 def _slice(said: Mapping[str, Any]) -> Batch:

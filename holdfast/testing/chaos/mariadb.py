@@ -1,7 +1,6 @@
 """A real MariaDB server: the machine's own, or one unpacked from Debian's packages.
 
-The packages are kept in a cache folder (`XDG_CACHE_HOME`, else `~/.cache`); nothing is installed,
-and nobody needs to be root.
+The packages are kept in a cache folder (`XDG_CACHE_HOME`, else `~/.cache`); nothing is installed.
 """
 
 import getpass
@@ -15,10 +14,10 @@ from typing import Any
 
 from holdfast.errors import UserError
 from holdfast.testing.chaos.servers import Server, free_ports
+from holdfast.testing.debian import NoPackage, unpacked
 
 PACKAGES = ("mariadb-server-core", "libaio1", "liburing2", "libnuma1")
 SYSTEM_TABLES = ("mysql_system_tables.sql", "mysql_system_tables_data.sql")
-DOWNLOAD_S = 300
 
 
 class NoMariaDb(UserError):
@@ -29,37 +28,10 @@ def find_root() -> Path:
     """Return the folder that has `usr/sbin/mariadbd` in it; unpack one if the machine has none."""
     if shutil.which("mariadbd") or Path("/usr/sbin/mariadbd").exists():
         return Path("/")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    root = cache / "holdfast" / "mariadb"
-    if not (root / "usr/sbin/mariadbd").exists():
-        _unpack(root)
-    return root
-
-
-def _unpack(root: Path) -> None:
-    fetched = root.with_name(f"{root.name}.{os.getpid()}")
-    (fetched / "packages").mkdir(parents=True)
     try:
-        _run(["apt-get", "download", *PACKAGES], fetched / "packages")
-        for package in sorted((fetched / "packages").glob("*.deb")):
-            _run(["dpkg", "-x", str(package), str(fetched)], fetched)
-        if root.exists():  # another run was faster, or one was cut short
-            shutil.rmtree(root)
-        fetched.rename(root)
-    finally:
-        shutil.rmtree(fetched, ignore_errors=True)
-
-
-def _run(command: list[str], folder: Path) -> None:
-    asked = " ".join(command)
-    try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=DOWNLOAD_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NoMariaDb(f"There is no MariaDB server, and {asked} failed: {error}") from error
-    if done.returncode:
-        raise NoMariaDb(f"There is no MariaDB server, and {asked} failed: {done.stderr.strip()}")
+        return unpacked("mariadb", *PACKAGES)
+    except NoPackage as error:
+        raise NoMariaDb(f"There is no MariaDB server, and {error}") from error
 
 
 class MariaDb(Server):
