@@ -188,7 +188,7 @@ def _report(found: dict[str, dict[str, Figures]]) -> Report:
     table = [
         _row(name, sink, figures) for sink, both in found.items() for name, figures in both.items()
     ]
-    bars = [bar for contest in CONTESTS for bar in _bars(contest, found[contest.sink])]
+    bars = [bar for contest in CONTESTS for bar in bars_of(contest, found[contest.sink])]
     flink = versions("apache-flink", python=python_of("pyflink"))["apache-flink"]
     return Report(
         name="streaming",
@@ -255,7 +255,8 @@ def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * 1000
 
 
-def _bars(contest: Contest, both: dict[str, Figures]) -> Iterator[Bar]:
+def bars_of(contest: Contest, both: dict[str, Figures]) -> Iterator[Bar]:
+    """Return what Holdfast promises beside another engine."""
     sink, peer = contest.sink, contest.peer.name
     ours, theirs = both[Holdfast.name], both[peer]
     rows = middle(ours.rows_s) / middle(theirs.rows_s)

@@ -22,6 +22,7 @@ from holdfast.worker.task import Made, Planned, TaskRun
 
 LANES = 2
 CANCEL_S = 0.5
+"""Jobs of a task that is to end are cancelled again and again: it may begin another meanwhile."""
 
 log = logging.getLogger("holdfast")
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 
 from holdfast.errors import Unavailable
 from holdfast.worker.attempt import Attempt
+from holdfast.worker.flights import CANCEL_S
 from holdfast.worker.meter import measure
 
 LOOK_S = 1.5
-CANCEL_S = 0.5
 
 log = logging.getLogger("holdfast")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import batch, peer, seatunnel
+from benchmarks import batch, peer, seatunnel, streaming
 from benchmarks.measure import Cost
 from benchmarks.rivals import NO_JAR, OURS, SCRIPT, Race, run_race
 from benchmarks.threads import kind_of
@@ -143,3 +143,15 @@ def test_all_that_peers_bring_along_is_pinned() -> None:
 def test_threads_of_a_jvm_are_known_by_their_names() -> None:
     names = ("Executor task l", "C2 CompilerThre", "G1 Conc#0", "VM Thread", "dispatcher-even")
     assert [*map(kind_of, names)] == ["tasks", "compiling", "collecting", "collecting", "other"]
+
+
+def test_streaming_promises_about_micro_batches_only_where_there_are_any() -> None:
+    ours = streaming.Figures(rows_s=[400.0], latencies_s=[0.6], took_s=0.1)
+    cut = streaming.Figures(rows_s=[200.0], latencies_s=[0.5], took_s=0.2)
+    flows = streaming.Figures(rows_s=[800.0], latencies_s=[0.5])
+    beside = {contest.peer.name: contest for contest in streaming.CONTESTS}
+    batches, flink = beside["Structured Streaming"], beside["PyFlink"]
+    bars = [*streaming.bars_of(batches, {"Holdfast": ours, batches.peer.name: cut})]
+    assert [(bar.seen, bar.met) for bar in bars] == [(2.0, True), (0.5, True), (1.2, False)]
+    (rows,) = streaming.bars_of(flink, {"Holdfast": ours, flink.peer.name: flows})
+    assert (rows.seen, rows.met) == (0.5, False)
