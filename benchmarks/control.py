@@ -33,7 +33,7 @@ BUSY_S = float(os.environ.get("MEASURE_S", 8))
 IDLE_S = 5.0
 SETTLED_AFTER, SETTLED_S = 2, 3
 """A leader counts as settled after so many commits of every job, and of so many seconds."""
-RAMP = (1.5, 3.0)
+RAMP = (3.0, 9.0)
 RAMP_S = 5.0
 SLOWLY = 0.1
 """How much more rarely checkpoints are due while tombstones are cleaned up."""

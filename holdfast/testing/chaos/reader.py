@@ -1,5 +1,6 @@
 """Read what a sink shows, with pyarrow alone: no code of the sinks, none of Spark."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,10 +9,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 
+def parquet_files(folder: Path) -> list[Path]:
+    """Return all data files below a folder; other folders may vanish from it meanwhile."""
+
+    def look_on(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise error
+
+    walked = os.walk(folder, onerror=look_on)
+    return sorted(Path(at, n) for at, _, names in walked for n in names if n.endswith(".parquet"))
+
+
 def shown_files(folder: Path) -> list[Path]:
     """Return the files a reader of the folder would read: no name on the way is hidden."""
     found = []
-    for path in sorted(folder.rglob("*.parquet")):
+    for path in parquet_files(folder):
         parts = path.relative_to(folder).parts
         if not any(part.startswith((".", "_")) for part in parts):
             found.append(path)
@@ -21,9 +33,7 @@ def shown_files(folder: Path) -> list[Path]:
 def hidden_files(folder: Path) -> list[Path]:
     """Return the data files that no reader sees: staged, and not committed."""
     shown = set(shown_files(folder))
-    return (
-        [p for p in sorted(folder.rglob("*.parquet")) if p not in shown] if folder.exists() else []
-    )
+    return [p for p in parquet_files(folder) if p not in shown]
 
 
 def ids(folder: Path, column: str = "id") -> Counter[int]:

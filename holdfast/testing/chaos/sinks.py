@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.testing.chaos.mariadb import MariaDb, driver
-from holdfast.testing.chaos.reader import hidden_files, ids, ids_of, shown_files
+from holdfast.testing.chaos.reader import hidden_files, ids, ids_of, parquet_files, shown_files
 from holdfast.testing.chaos.servers import Postgres, Server
 
 
@@ -117,8 +117,7 @@ class Lake(StagedFiles):
 
     def staged(self, out: Path) -> list[Path]:
         """Return the files in there; a log may have hidden files that were not staged."""
-        found = sorted(out.rglob("*.parquet")) if out.exists() else []
-        return [p for p in found if "_holdfast" in p.relative_to(out).parts]
+        return [p for p in parquet_files(out) if "_holdfast" in p.relative_to(out).parts]
 
 
 class Delta(Lake):
