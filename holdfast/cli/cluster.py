@@ -142,10 +142,12 @@ def list_jobs(
         print_json(found)
         return
     rows = [
-        (j.job_id, j.name, j.status, date_text(j.since_s), date_text(j.ended_s), j.reason)
+        (j.job_id, j.name, j.status, date_text(j.since_s), date_text(j.ended_s), f"{j.read:,}",
+         f"{j.written:,}", f"{j.rejected:,}", j.reason)
         for j in found.jobs
-    ]
-    print_grid(("job id", "name", "status", "submitted", "ended", "reason"), rows)
+    ]  # fmt: skip
+    heads = ("job id", "name", "status", "submitted", "ended", "read", "written", "rejected")
+    print_grid((*heads, "reason"), rows)
 
 
 def status(
@@ -166,7 +168,8 @@ def status(
     typer.echo(f"Job {found.job_id} ({found.name}) is {found.status}, {found.health}.")
     if found.reason:
         typer.echo(found.reason)
-    typer.echo(f"read {found.read:,} rows, committed {found.written:,}, {found.bytes:,} bytes;"
+    typer.echo(f"read {found.read:,} rows, rejected {found.rejected:,},"
+               f" committed {found.written:,}, {found.bytes:,} bytes;"
                f" submitted {date_text(found.since_s)}; says {source}")  # fmt: skip
     for part in found.pipelines:
         age = "" if part.checkpoint_age_s is None else f", {part.checkpoint_age_s:.1f} s ago"

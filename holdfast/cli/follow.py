@@ -38,7 +38,9 @@ class Follower:
             for number, handler in before.items():
                 signal.signal(number, handler)
         started, end = (datetime.fromtimestamp(s) for s in (ended.since_s, ended.ended_s))
-        screen.print(statistics(started, end, ended.read, ended.written, 0), markup=False)
+        screen.print(
+            statistics(started, end, ended.read, ended.written, 0, ended.rejected), markup=False
+        )
         if ended.status not in CODES:
             raise UserError(f"Job {self.job_id} is {ended.status}. {ended.reason}".rstrip())
         if ended.status != "FINISHED":
@@ -51,7 +53,8 @@ class Follower:
         if self.quiet or (now.status == self._status and not due):
             return
         self._status, self._said_s = now.status, time.monotonic()
-        line = f"{now.status}: read {now.read:,} rows, committed {now.written:,}"
+        rejected = f", rejected {now.rejected:,}" if now.rejected else ""
+        line = f"{now.status}: read {now.read:,} rows{rejected}, committed {now.written:,}"
         waits = sorted({t.waits for p in now.pipelines for t in p.tasks if t.waits})
         late = [p.reason for p in now.pipelines if p.reason]
         why = "; ".join(waits or late)

@@ -95,10 +95,12 @@ def follow(embedded: "Embedded", spark: "SparkSession", *, quiet: bool) -> Outco
     outcome, view = embedded.outcome(), embedded.view()
     written = view.committed
     lost = view.rows_written - written if outcome.status is Status.FAILED else 0
-    table = statistics(started, datetime.now(), view.read, written, max(0, lost))
+    table = statistics(started, datetime.now(), view.read, written, max(0, lost), view.rejected)
     screen.print(table, markup=False)
     first = first_job_s(spark) if outcome.status is Status.FINISHED else None
-    facts = {"read": view.read, "written": written, "first_spark_job": first}
+    facts = {
+        "read": view.read, "written": written, "rejected": view.rejected, "first_spark_job": first,
+    }  # fmt: skip
     event("job ended", status=outcome.status, **facts)
     return outcome
 

@@ -42,7 +42,9 @@ def show_warnings(warnings: Iterable[Mistake]) -> None:
         screen.print(f"[yellow]{place}[/]: warning: {said}")
 
 
-def statistics(started: datetime, ended: datetime, read: int, written: int, failed: int) -> str:
+def statistics(
+    started: datetime, ended: datetime, read: int, written: int, failed: int, rejected: int
+) -> str:
     """Return the closing table in the form SeaTunnel's users know (and grep)."""
     line = "*" * 47
     rows = [
@@ -52,6 +54,7 @@ def statistics(started: datetime, ended: datetime, read: int, written: int, fail
         ("Total Read Count", str(read)),
         ("Total Write Count", str(written)),
         ("Total Failed Count", str(failed)),
+        ("Total Rejected Count", str(rejected)),
     ]
     body = [f"{name:<26}: {value:>19}" for name, value in rows]
     return "\n".join(["", line, f"{'Job Statistic Information':^47}".rstrip(), line, *body, line])
@@ -106,8 +109,9 @@ class Progress:
     def _line(self, now: View) -> str:
         read = now.read + now.moving.rows_in
         written = now.rows_written + now.moving.rows_out
+        rejected = f" rejected {now.rejected:,}," if now.rejected else ""
         return (
-            f"{now.name}: read {read:,} rows, written {written:,},"
+            f"{now.name}: read {read:,} rows,{rejected} written {written:,},"
             f" committed {now.committed:,} ({self._rate(written):,.0f} rows/s)"
         )
 

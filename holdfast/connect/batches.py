@@ -157,6 +157,17 @@ def not_plain(text: str) -> UserError | None:
     return UserError(f"Spark must read this itself: {found[-1]}", code=MALFORMED) if found else None
 
 
+def raised_in_task(text: str) -> HoldfastError | None:
+    """Return the error of ours that a Python worker has raised, from what Spark says of it."""
+    if again := not_plain(text):
+        return again
+    found = _OURS.findall(text)
+    if not found:
+        return None
+    kind, message = found[-1]
+    return _RAISED[kind](message, code="spark.task")
+
+
 @contextmanager
 def raised_by_tasks() -> Iterator[None]:
     """Raise what code of ours has raised inside Spark's Python workers, and Spark has wrapped."""
@@ -166,14 +177,9 @@ def raised_by_tasks() -> Iterator[None]:
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
-        text = str(error)
-        if again := not_plain(text):
-            raise again from error
-        found = _OURS.findall(text)
-        if not found:
-            raise
-        kind, message = found[-1]
-        raise _RAISED[kind](message, code="spark.task") from error
+        if raised := raised_in_task(str(error)):
+            raise raised from error
+        raise
 
 
 @dataclass(frozen=True, slots=True)

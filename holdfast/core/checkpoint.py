@@ -40,15 +40,22 @@ class CheckpointDue:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Rows read, rows and bytes written since the start of this life of the job."""
+    """Rows read, rows and bytes written since the start of this life of the job.
+
+    `rejected` rows were read and left out, because they did not fit their table.
+    """
 
     read: int = 0
     written: int = 0
     bytes: int = 0
+    rejected: int = 0
 
     def __add__(self, other: "Totals") -> "Totals":
         return Totals(
-            self.read + other.read, self.written + other.written, self.bytes + other.bytes
+            self.read + other.read,
+            self.written + other.written,
+            self.bytes + other.bytes,
+            self.rejected + other.rejected,
         )
 
 

@@ -35,12 +35,14 @@ class Written:
 class Counts:
     """A task's counters: they go with its checkpoints, so that no restart counts a row twice.
 
-    `latest` is the latest event time that each source has read, in milliseconds since 1970.
+    `rejected` rows were read and left out, because they did not fit their table.  `latest` is
+    the latest event time that each source has read, in milliseconds since 1970.
     """
 
     read: int = 0
     written: tuple[Written, ...] = ()
     latest: tuple[tuple[str, int], ...] = ()
+    rejected: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ def totals(acks: tuple[Acked, ...]) -> Totals:
         sum(a.counts.read for a in acks),
         sum(w.rows for w in written),
         sum(w.bytes for w in written),
+        sum(a.counts.rejected for a in acks),
     )
 
 

@@ -36,7 +36,8 @@ class JobRow(msgspec.Struct):
 
     `health_reason` says in words why it is LATE or STALLED.  `checkpoint_age_s` is that of the
     oldest of its pipelines' last checkpoints, None where nobody measures it now.  `written` rows
-    are committed ones; `restarts` counts attempts beyond each task's first.
+    are committed ones, `rejected` ones were read and left out; `restarts` counts attempts beyond
+    each task's first.
     """
 
     job_id: str
@@ -57,6 +58,7 @@ class JobRow(msgspec.Struct):
     written_per_s: float = 0.0
     restarts: int = 0
     mode: str = ""
+    rejected: int = 0
 
 
 class JobList(msgspec.Struct):
@@ -82,6 +84,7 @@ class TaskView(msgspec.Struct):
     waits: str
     read_per_s: float = 0.0
     written_per_s: float = 0.0
+    rejected: int = 0
 
 
 class FailureView(msgspec.Struct):
@@ -151,6 +154,7 @@ class JobDetail(msgspec.Struct):
     read_per_s: float = 0.0
     written_per_s: float = 0.0
     from_savepoint: bool = False
+    rejected: int = 0
 
 
 class WorkerView(msgspec.Struct):
@@ -222,4 +226,5 @@ def row_of(job: Job) -> JobRow:
     return JobRow(
         job.id, job.incarnation, job.name, job.status.value, masked_text(job.reason), job.since_s,
         job.ended_s, read=totals.read, written=totals.written, bytes=totals.bytes,
+        rejected=totals.rejected,
     )  # fmt: skip

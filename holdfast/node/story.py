@@ -66,6 +66,7 @@ class Story:
             read=sum(c.read for c in counts),
             written=written,
             committed=self._committed,
+            rejected=sum(c.rejected for c in counts),
             moving=Measured(
                 sum(m.rows_in for m in moving),
                 sum(m.bytes_in for m in moving),

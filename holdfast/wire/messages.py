@@ -30,8 +30,8 @@ class Held(msgspec.Struct, frozen=True):
     """One attempt on a worker: it runs, or it failed and the leader has not yet heard.
 
     `progress` grows whenever the task gets on, rows or not; None from a worker that cannot say.
-    `fatal`: the failure is one that trying again does not mend.  `read` and `written` are rows so
-    far, and `stack` is where the failure came from: both for people to see.
+    `fatal`: the failure is one that trying again does not mend.  `read`, `written` and
+    `rejected` are rows so far, and `stack` is where the failure came from: for people to see.
     """
 
     key: TaskKey
@@ -42,6 +42,7 @@ class Held(msgspec.Struct, frozen=True):
     read: int = 0
     written: int = 0
     stack: str = ""
+    rejected: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,10 @@ class Attempt:
         fatal = isinstance(self.error, UserError)
         progress = self._rounds + self.beats
         stack = stack_of(self.error) if self.failure and self.error else ""
-        return Held(self.key, self.number, self.failure, progress, fatal, read, written, stack)
+        return Held(
+            self.key, self.number, self.failure, progress, fatal, read, written, stack,
+            counts.rejected,
+        )  # fmt: skip
 
     def give_up(self, failure: str) -> None:
         """Fail it from outside: the leader must hear that it runs no more."""

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from holdfast.connect.batches import MALFORMED, not_plain
+from holdfast.connect.batches import MALFORMED, raised_in_task
 from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
 from holdfast.model.job import Stage
 from holdfast.plan.mask import masked_text
@@ -53,8 +53,8 @@ def explain(error: Exception, stage: Stage) -> HoldfastError:
     text = str(error)
     if any(mark in text for mark in _CANCELLED):
         return Cancelled(f"{stage.id} was cancelled.")
-    if again := not_plain(text):
-        return again
+    if ours := raised_in_task(text):
+        return ours
     found = _SENTENCE.findall(text)
     if not found:
         return Unavailable(f"{stage.id} ({stage.place}): {_first_line(text)}", code="spark.failed")

@@ -92,14 +92,16 @@ class Tally:
         counts = counts or Counts()
         self._lock = threading.Lock()
         self._read = counts.read
+        self._rejected = counts.rejected
         self._written = {(w.sink, w.table): (w.rows, w.bytes) for w in counts.written}
         self._latest = dict(counts.latest)
         self._moving: dict[str, tuple[Measured, Sequence[Moved]]] = {}
 
-    def add_read(self, rows: int) -> None:
-        """Count what a finished slice has read."""
+    def add_read(self, rows: int, rejected: int = 0) -> None:
+        """Count what a finished slice has read, and how much of it was left out."""
         with self._lock:
             self._read += rows
+            self._rejected += rejected
 
     def add_written(self, sink: str, table: str, rows: int, size: int) -> None:
         """Count what a finished slice has written to one table of one sink."""
@@ -149,4 +151,5 @@ class Tally:
                 Written(sink, table, rows, size)
                 for (sink, table), (rows, size) in sorted(self._written.items())
             )
-            return Counts(self._read, written, tuple(sorted(self._latest.items())))
+            latest = tuple(sorted(self._latest.items()))
+            return Counts(self._read, written, latest, self._rejected)

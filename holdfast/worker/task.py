@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from holdfast.connect.batches import Moved
 from holdfast.connect.registry import Registry
+from holdfast.connect.rejects import Rejects
 from holdfast.connect.sink import Committable, Sink, Staging
 from holdfast.connect.source import END, Budget, Nothing, Slice, Source
 from holdfast.connect.tables import Rows, Tables
@@ -62,14 +63,15 @@ class Running:
 class Made:
     """What slices have staged for each sink, and where their sources read next if it is kept.
 
-    `rows` and `bytes` are what was read, as far as can be told.  `groups` are those of the Spark
-    jobs.
+    `rows` and `bytes` are what was read, as far as can be told, and `rejected` the rows of them
+    that were left out.  `groups` are those of the Spark jobs.
     """
 
     after: dict[str, Plain]
     committables: dict[str, list[Committable]] = field(default_factory=dict)
     rows: int = 0
     bytes: int = 0
+    rejected: int = 0
     groups: list[str] = field(default_factory=list)
     watched: Watched = field(default_factory=list)
 
@@ -90,6 +92,7 @@ class Ready:
     composed: Composed
     watched: Watched
     moved: list[Moved]
+    rejects: list[Rejects]
 
 
 class TaskRun:
@@ -176,7 +179,7 @@ class TaskRun:
         for sink, committables in made.committables.items():
             for one in committables:
                 tally.add_written(sink, one.table, one.rows, one.bytes)
-        tally.add_read(made.rows)
+        tally.add_read(made.rows, made.rejected)
         self._times.seen(made.watched)
         self.positions = {**self.positions, **made.after}
 
@@ -205,10 +208,13 @@ class TaskRun:
             composed.release()
             for moved in ready.moved:
                 moved.close()
+            for rejects in ready.rejects:
+                rejects.close()
+        staged.rejected = sum(r.value for r in ready.rejects)
         # Every sink reads the same rows; what passed through the hungriest one was read.
         count, size = max(rows_in.values(), default=0), max(bytes_in.values(), default=0)
         count += sum(m.read - m.splits for m in ready.moved)
-        staged.rows = count or _most(staged, "rows")
+        staged.rows = (count or _most(staged, "rows")) + staged.rejected
         staged.bytes = size + sum(m.bytes for m in ready.moved) or _most(staged, "bytes")
         return staged
 
@@ -237,14 +243,16 @@ class TaskRun:
         read: dict[str, Tables] = {}
         watched: Watched = []
         moved: list[Moved] = []
+        rejects: list[Rejects] = []
         self.running.spark.sparkContext.setJobGroup(self.group, f"{self.task.id} reads", True)
         for stage_id, piece in slices.items():
             stage = self._stage(stage_id)
             with explained(stage):
                 tables = self.sources[stage_id].read(self.running.spark, piece.content)
                 moved += [rows.batches.moved for rows in tables if rows.batches]
+                rejects += [rows.rejects for rows in tables if rows.rejects]
                 read[stage_id] = self._times.watch(stage, tables, watched)
-        return Ready(dict(slices), self.composer.compose(read), watched, moved)
+        return Ready(dict(slices), self.composer.compose(read), watched, moved, rejects)
 
     def spark_s(self, made: Made) -> float:
         """Return for how long Spark's jobs ran in a slice, while those of earlier ones did not."""

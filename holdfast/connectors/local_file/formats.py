@@ -32,6 +32,9 @@ ENDINGS = {
 LINES = (Format.TEXT, Format.CSV, Format.JSON)
 """Formats of one row per line."""
 
+SKIPPING = (Format.TEXT, Format.CSV)
+"""Formats whose rows can be left out one by one (`row_error_handle_way = SKIP`)."""
+
 COLUMNAR = (Format.PARQUET, Format.ORC)
 """Formats that know their own columns."""
 

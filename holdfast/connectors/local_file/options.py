@@ -5,12 +5,15 @@ from collections.abc import Iterator
 from typing import Literal
 
 from holdfast.connect.options import option, options
+from holdfast.connect.rejects import OPTION as ROW_ERRORS
+from holdfast.connect.rejects import RowErrors, row_error_problems
 from holdfast.connect.schema import Schema
 from holdfast.connectors.local_file.find import filter_pattern, parse_time
 from holdfast.connectors.local_file.formats import (
     COLUMNAR,
     LINES,
     READABLE,
+    SKIPPING,
     Archive,
     Codec,
     Format,
@@ -55,6 +58,10 @@ class FileTable:
     quote_char: str = '"'  #: The character that encloses csv fields.
     escape_char: str | None = None  #: The character before a quote inside a csv field.
     null_format: str | None = None  #: The text that stands for null.
+    #: What to do with a row that does not fit: too few or too many fields, a value that is none of
+    #: its type, bytes that are no text.  FAIL ends the job and says where the row is; SKIP leaves
+    #: it out and counts it as rejected.
+    row_error_handle_way: RowErrors = RowErrors.FAIL
     encoding: str = "UTF-8"  #: The character encoding of text, csv, json and xml files.
     sheet_name: str | None = None  #: The sheet of an Excel file to read; the first one by default.
     #: Which library SeaTunnel reads Excel files with; makes no difference here.
@@ -92,6 +99,7 @@ class FileTable:
             return
         yield from self._schema_problems()
         yield from self._reader_problems()
+        yield from self._row_error_problems()
         yield from self._filter_problems()
 
     def _schema_problems(self) -> Iterator[tuple[str, str]]:
@@ -134,6 +142,16 @@ class FileTable:
         for name in ("quote_char", "escape_char"):
             if len(getattr(self, name) or "x") != 1:
                 yield name, f"{name} must be a single character."
+
+    def _row_error_problems(self) -> Iterator[tuple[str, str]]:
+        yield from row_error_problems(self.row_error_handle_way)
+        if self.row_error_handle_way is RowErrors.SKIP and self.format not in SKIPPING:
+            good = ", ".join(SKIPPING)
+            yield (
+                ROW_ERRORS,
+                f"{ROW_ERRORS} = SKIP leaves rows out of {good} files, not of {self.format} files."
+                " Leave it away: such a file ends the job if it cannot be read.",
+            )
 
     def _filter_problems(self) -> Iterator[tuple[str, str]]:
         if self.file_filter_pattern is not None:

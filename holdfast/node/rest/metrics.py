@@ -40,6 +40,7 @@ JOB_FAMILIES = {
     "checkpoint_seconds": ("counter", "Time spent on complete checkpoints."),
     "checkpoint_failures_in_a_row": ("gauge", "Checkpoints that failed since the last complete."),
     "rows_read": ("counter", "Rows read, as far as workers have told."),
+    "rows_rejected": ("counter", "Rows read and left out (row_error_handle_way = SKIP)."),
     "rows_written": ("counter", "Rows written by complete checkpoints."),
     "rows_committed": ("counter", "Rows that are visible."),
     "bytes_written": ("counter", "Bytes written by complete checkpoints."),
@@ -207,6 +208,7 @@ def _job(
                 state.policy.interval_s or interval_s, **own
             )
         latest = state.checkpoints.latest
+        families["rows_rejected"].add(latest.totals.rejected if latest else 0, **own)
         families["rows_written"].add(latest.totals.written if latest else 0, **own)
         families["bytes_written"].add(latest.totals.bytes if latest else 0, **own)
         families["checkpoint_failures_in_a_row"].add(state.checkpoints.failed_in_a_row, **own)

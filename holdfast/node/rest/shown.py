@@ -69,6 +69,11 @@ def detail(
         read_per_s=round(sum(t.read_per_s for t in tasks), 3),
         written_per_s=round(sum(t.written_per_s for t in tasks), 3),
         from_savepoint=any(p.restore for p in parts),
+        rejected=(
+            job.totals.rejected
+            if over
+            else max(sum(d.rejected for d in done), sum(t.rejected for t in tasks))
+        ),
     )  # fmt: skip
 
 
@@ -90,6 +95,7 @@ def live_row(leader: Leader, keeper: JobKeeper, sight: Sight | None, mode: str =
     ahead = sum(r.last[1] for r in rates)
     found.read = max(sum(d.read for d in done), ahead)
     found.written = sum(d.written for d in done)
+    found.rejected = sum(d.rejected for d in done)
     found.bytes = sum(d.bytes for d in done)
     if sight:
         read, written = sight.rate()
@@ -184,12 +190,13 @@ def _pipeline(
 
 def _task(task: Task, held: Held | None, waits: str, rate: Rate | None) -> TaskView:
     place = task.place
-    counts = (held.read, held.written) if held and held.attempt == task.attempt else (0, 0)
+    known = held if held and held.attempt == task.attempt else None
+    counts = (known.read, known.written) if known else (0, 0)
     read, written = rate.per_second() if rate else (0.0, 0.0)
     return TaskView(
         task.id, task.status.value, task.attempt, task.slots,
         place.worker if place else "", place.incarnation if place else "", *counts, waits,
-        round(read, 3), round(written, 3),
+        round(read, 3), round(written, 3), known.rejected if known else 0,
     )  # fmt: skip
 
 

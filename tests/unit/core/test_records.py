@@ -2,8 +2,10 @@
 
 import json
 
+import msgspec
 import pytest
 
+from holdfast.core.gather import Counts
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
 from holdfast.master.records import VERSION, RecordUnreadable, decode, encode
@@ -15,6 +17,14 @@ JOB = Job("j", "i", "token", "j", "spec", 1, saved=((1, "blob"),), tags=(("zone"
 def test_a_record_survives_the_store() -> None:
     assert decode(Job, encode(JOB)) == JOB
     assert decode(Pipeline, encode(fresh())) == fresh()
+
+
+def test_records_and_counts_from_before_rows_were_rejected_are_read() -> None:
+    envelope = json.loads(encode(JOB))
+    del envelope["record"]["totals"]["rejected"]
+    assert decode(Job, json.dumps(envelope).encode()) == JOB
+    old = b'{"read": 5, "written": [], "latest": []}'
+    assert msgspec.json.decode(old, type=Counts) == Counts(5)
 
 
 @pytest.mark.parametrize("version", [VERSION + 1, 0, "1", None])
