@@ -55,6 +55,7 @@ def _page(name: str, registry: Registry) -> str:
         if issubclass(plugin, Sink) and isinstance(plugin.guarantee, str):
             parts.append(f"Guarantee: **{plugin.guarantee}**.")
         parts.append(_options(describe(plugin.options_class)))
+        parts += _identity(plugin)
         if plugin.notes:
             parts.append(plugin.notes)
     return "\n\n".join(parts) + "\n"
@@ -62,6 +63,14 @@ def _page(name: str, registry: Registry) -> str:
 
 def _summary(plugin: type[Plugin[Any]]) -> str:
     return inspect.cleandoc(plugin.__doc__ or "").splitlines()[0]
+
+
+def _identity(plugin: type[Plugin[Any]]) -> list[str]:
+    """Say by which options a stage is found again in a changed job file."""
+    known = [f"`{info.key}`" for info in describe(plugin.options_class) if info.identity]
+    if not known or plugin.role is Role.TRANSFORM:
+        return []
+    return [f"A restored job knows it again by its `uid`; without one, by {', '.join(known)}."]
 
 
 def _options(infos: tuple[OptionInfo, ...]) -> str:

@@ -20,13 +20,14 @@ import threading
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, dataclass
+from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
 from holdfast.connect.convert import convert, type_text
 from holdfast.connect.convert import nearest as nearest
 from holdfast.connect.report import Report
-from holdfast.model.tree import Block, Entry, Node
+from holdfast.model.tree import Block, Entry, Node, Plain
 
 T = TypeVar("T")
 _META = "holdfast.option"
@@ -45,6 +46,7 @@ class _Declared:
     aliases: tuple[str, ...] = ()
     at_least: float | None = None
     at_most: float | None = None
+    identity: "bool | Callable[[Any], Plain]" = False
 
 
 _NOTHING = _Declared()
@@ -62,6 +64,7 @@ class OptionInfo:
     doc: str
     aliases: tuple[str, ...]
     inner: type | None
+    identity: bool = False
 
 
 def option(
@@ -71,9 +74,14 @@ def option(
     aliases: tuple[str, ...] = (),
     at_least: float | None = None,
     at_most: float | None = None,
+    identity: bool | Callable[[Any], Plain] = False,
 ) -> Any:
-    """Declare what a type and a default cannot say: another key, older names, bounds."""
-    declared = _Declared(key, aliases, at_least, at_most)
+    """Declare what a type and a default cannot say: another key, older names, bounds.
+
+    `identity`: by this option a changed job file is known to mean the same stage (`identity_of`).
+    A function brings what is said in several ways into one form.
+    """
+    declared = _Declared(key, aliases, at_least, at_most, identity)
     if isinstance(default, (list, dict, set)):
         kept = default
         return dataclasses.field(default_factory=lambda: kept, metadata={_META: declared})
@@ -159,9 +167,37 @@ def describe(cls: type) -> tuple[OptionInfo, ...]:
             doc=docs.get(f.name, ""),
             aliases=_declared(f).aliases,
             inner=_inner(hints[f.name]),
+            identity=bool(_declared(f).identity),
         )
         for f in _fields(cls)
     )
+
+
+def identity_of(made: object) -> dict[str, Plain]:
+    """Return what tells a stage with these options from others: those declared as its identity.
+
+    What is left out, or as it would be if it were, does not count.
+    """
+    found: dict[str, Plain] = {}
+    kind: type = type(made)
+    for field in _fields(kind):
+        how, value = _declared(field).identity, getattr(made, field.name)
+        if how and value is not None and (_required(field) or value != _default(field)):
+            found[_key(field)] = how(value) if callable(how) else _plain(value)
+    return found
+
+
+def _plain(value: Any) -> Plain:
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if is_options(type(value)):
+        return identity_of(value)
+    assert isinstance(value, (str, int, float, bool)), f"{type(value)} can be no identity"
+    return value
 
 
 @cache

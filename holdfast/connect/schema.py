@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from holdfast.connect.convert import nearest, shown
 from holdfast.connect.report import Report
 from holdfast.model.table import Column, Key, Table, TablePath
-from holdfast.model.tree import Block, Items, Node, Scalar, to_plain
+from holdfast.model.tree import Block, Items, Node, Plain, Scalar, to_plain
 from holdfast.model.types import Type, parse_type, row
 
 KNOWN = (
@@ -50,6 +50,11 @@ class Schema:
             comment=_text(node.get("comment")),
         )
         return cls(table)
+
+    def identity(self) -> Plain:
+        """Return what tells this table from others: its path, and its columns' names."""
+        path = {"table": str(self.table.path)} if self.table.path.table else {}
+        return {**path, "columns": ", ".join(self.table.names)}
 
     def table_at(self, default: str, catalog: str) -> Table:
         """Return the table, under a default path where the user named none."""

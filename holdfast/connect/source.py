@@ -4,13 +4,14 @@ A source is asked what to read next (`plan`), then to read it (`read`).  The ans
 data, so a slice that failed is read again from the same words, by any process.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.connect.plugin import O, Plugin
 from holdfast.connect.tables import Tables
-from holdfast.model.job import Role
+from holdfast.model.job import Mode, Role
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 
@@ -67,6 +68,15 @@ class Source(Plugin[O]):
     The rows of any other source are kept by Spark where several consumers read them, so that all
     see the same.
     """
+
+    @classmethod
+    def basis(cls, options: O, mode: Mode, parallelism: int) -> Mapping[str, Plain]:
+        """Return all that the meaning of a position depends on, by option.
+
+        A job may be restored with a changed file.  Where anything of this has changed, a position
+        from before would be taken for another place, and the restore is refused.
+        """
+        return {}
 
     def tables(self) -> tuple[Table, ...] | None:
         """Return the tables this source yields as far as its options tell; None: ask Spark.

@@ -39,10 +39,29 @@ if TYPE_CHECKING:
 
 SECRET_NAMES = re.compile(r"pass|secret|token|credential|key|auth|sas|signature", re.IGNORECASE)
 DEFAULT_PATH = "default.default.default"
+WHERE = (
+    "url", "path", "dbtable", "query", "table", "database", "collection", "subscribe", "topic",
+)  # fmt: skip
+"""Options of formats that name a place, in small letters."""
+
 STAGED = ".holdfast-"
 _TRY = re.compile(re.escape(STAGED) + r"(.+?-a\d+-s\d+)-.+")
 
 Problem = tuple[str, str]
+
+
+def local_folder(path: str) -> Path | None:
+    """Return the local folder that a path or file: URL names, or None if it is elsewhere."""
+    parts = urlsplit(path)
+    if parts.scheme == "file":
+        return Path(unquote(parts.path))
+    return None if parts.scheme else Path(path)
+
+
+def same_path(path: str) -> str:
+    """Return a path as all that mean the same folder are written."""
+    folder = local_folder(path)
+    return path.rstrip("/") if folder is None else str(folder.absolute())
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +89,10 @@ class Settings:
                 plain[key] = entry.node.text
         return cls(plain, secret)
 
+    def identity(self) -> Plain:
+        """Return those that say what is read or written, and not how."""
+        return {key: text for key, text in sorted(self.plain.items()) if key.lower() in WHERE}
+
     def for_spark(self, table: Table | None = None) -> dict[str, str]:
         """Return all of them as Spark takes them, with a table's placeholders filled in."""
         plain = resolve(self.plain, table) if table else self.plain
@@ -81,17 +104,17 @@ class SparkSourceOptions:
     """What Spark reads."""
 
     #: The Spark format, such as parquet, csv, jdbc or delta.
-    format: str | None = None
+    format: str | None = option(None, identity=True)
     #: The file or folder to read, for formats that have one.
-    path: str | None = None
+    path: str | None = option(None, identity=same_path)
     #: The table to read from Spark's catalogs, instead of a format.
-    table: str | None = None
+    table: str | None = option(None, identity=True)
     #: A Spark SQL query to read, instead of a format.
-    query: str | None = None
+    query: str | None = option(None, identity=True)
     #: The columns to read; without it, the data says.
     schema: Schema | None = None
     #: Options of the format, passed on to Spark as they are.
-    options: Settings = option(Settings({}, {}))
+    options: Settings = option(Settings({}, {}), identity=Settings.identity)
 
     def problems(self) -> Iterator[Problem]:
         """Yield what no single option can see is wrong."""
@@ -148,18 +171,18 @@ class SparkSinkOptions:
     """What Spark writes."""
 
     #: The Spark format, such as parquet, csv, jdbc or noop.
-    format: str
+    format: str = option(identity=True)
     #: The folder to write, for formats that have one.
-    path: str | None = None
+    path: str | None = option(None, identity=same_path)
     #: The table of Spark's catalogs to write, instead of a path.
-    table: str | None = None
+    table: str | None = option(None, identity=True)
     #: What to do with data that is there when the job starts: append to it, overwrite it, fail
     #: (errorifexists), or leave it and write nothing (ignore).
     mode: Literal["append", "overwrite", "errorifexists", "error", "ignore"] = "append"
     #: Columns whose values name the folders that rows go to.
     partition_by: list[str] = option([], aliases=("partitionBy",))
     #: Options of the format, passed on to Spark as they are.
-    options: Settings = option(Settings({}, {}))
+    options: Settings = option(Settings({}, {}), identity=Settings.identity)
 
     def problems(self) -> Iterator[Problem]:
         """Yield what no single option can see is wrong."""
@@ -275,14 +298,6 @@ class SparkSink(Sink[SparkSinkOptions]):
         settings = filled.options.for_spark(rows.table)
         writer = rows.visible.write.format(filled.format).options(**settings)
         return writer.partitionBy(*filled.partition_by) if filled.partition_by else writer
-
-
-def local_folder(path: str) -> Path | None:
-    """Return the local folder that a path or file: URL names, or None if it is elsewhere."""
-    parts = urlsplit(path)
-    if parts.scheme == "file":
-        return Path(unquote(parts.path))
-    return None if parts.scheme else Path(path)
 
 
 def _prepare_folder(folder: Path, mode: str, mark: str) -> None:

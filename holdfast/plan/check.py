@@ -59,6 +59,7 @@ def check_job(
     if env is not None:
         _report_lacks(found, env, report)
     links = _wire(found, report)
+    _report_same_uids(found, report)
     if len(report.mistakes) > before or env is None or links is None:
         return None
     used = [f for f in found if f.ends.id in links]
@@ -75,6 +76,20 @@ def _report_lacks(found: Sequence[_Found], env: Env, report: Report) -> None:
         if one.kind and one.options and one.options.own is not None:
             for sentence in one.kind.lacks(one.options.own, dict(env.spark)):
                 report.error(one.ends.place, f"{one.ends.about}: {sentence}")
+
+
+def _report_same_uids(found: Sequence[_Found], report: Report) -> None:
+    """Report stages of one uid: a restore could not tell whose position is whose."""
+    known: dict[str, _Found] = {}
+    for one in found:
+        uid = getattr(one.options.common, "uid", None) if one.options else None
+        first = known.setdefault(uid, one) if uid else one
+        if first is not one:
+            report.error(
+                one.ends.place,
+                f"{one.ends.about}: uid '{uid}' is taken by {first.ends.about} on line"
+                f" {first.ends.place.line}. Give each stage a uid of its own.",
+            )
 
 
 def _joins(found: _Found, links: Links) -> bool:

@@ -83,6 +83,9 @@ class SourceCommon:
     watermark_delay: float | None = option(None, key="watermark.delay.seconds", at_least=0)
     #: After how many seconds without rows this source holds nothing back; without it, that of env.
     watermark_idle: float | None = option(None, key="watermark.idle.seconds", at_least=0)
+    #: A name that stays when the job file changes: a savepoint's positions go to the stage of the
+    #: same uid.  Without it, a stage is known by its plug-in and its options.
+    uid: str | None = None
 
 
 @options
@@ -119,6 +122,9 @@ class SinkCommon:
     parallelism: int | None = option(None, at_least=1)
     #: Accepted from SeaTunnel job files; Spark writes all tables in parallel without it.
     multi_table_sink_replica: int | None = option(None, at_least=1)
+    #: A name that stays when the job file changes: a savepoint's positions go to the stage of the
+    #: same uid.  Without it, a stage is known by its plug-in and its options.
+    uid: str | None = None
 
 
 _KEYS: dict[type[object], frozenset[str]] = {

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from holdfast.connect.options import option, options
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
-from holdfast.connectors.lake.place import Place, place_problem
+from holdfast.connectors.lake.place import Place, place_problem, same_place
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
 from holdfast.model.secret import Secret
 
@@ -14,13 +14,13 @@ class DeltaSinkOptions(MarkDoneOptions):
     """Options of the Delta sink."""
 
     #: The folder of the table; may hold `${table_name}` and its like.  Or give `warehouse`.
-    path: str | None = None
+    path: str | None = option(None, identity=same_place)
     #: The folder of all tables: a table is in `<warehouse>/<database>.db/<table>`.
-    warehouse: str | None = None
+    warehouse: str | None = option(None, identity=same_place)
     #: The database, in a warehouse.
-    database: str = "${database_name:default}"
+    database: str = option("${database_name:default}", identity=True)
     #: The table, in a warehouse.
-    table: str = "${table_name}"
+    table: str = option("${table_name}", identity=True)
     #: What to do about the table before the first row.
     schema_save_mode: SchemaSaveMode = SchemaSaveMode.CREATE_SCHEMA_WHEN_NOT_EXIST
     #: What to do about rows that are in the table before the first row.

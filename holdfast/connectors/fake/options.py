@@ -36,13 +36,13 @@ class FakeTable:
     """What to make up for one table."""
 
     #: The table's columns and keys.
-    schema: Schema | None = None
+    schema: Schema | None = option(None, identity=Schema.identity)
     #: Rows to emit as they stand; every split of every reader emits the whole list.
     rows: list[FakeRow] | None = None
     #: How many rows each parallel reader makes.
-    row_num: int = option(5, key="row.num", at_least=0)
+    row_num: int = option(5, key="row.num", at_least=0, identity=True)
     #: Into how many splits each reader's rows are cut.
-    split_num: int = option(1, key="split.num", at_least=1)
+    split_num: int = option(1, key="split.num", at_least=1, identity=True)
     #: Milliseconds between two splits of a reader, where the job makes checkpoints.
     split_read_interval: int = option(1, key="split.read-interval", at_least=0)
     #: Entries of each map; fewer where two keys turn out the same.
@@ -216,7 +216,7 @@ class FakeOptions(FakeTable):
     """One table, or several in `tables_configs`."""
 
     #: Several tables: blocks that take the options of a single one.
-    tables_configs: list[FakeTable] = option([], aliases=("table_list",))
+    tables_configs: list[FakeTable] = option([], aliases=("table_list",), identity=True)
 
     def problems(self) -> Iterator[Problem]:
         """Yield what no single option can see is wrong."""

@@ -5,6 +5,7 @@ is one Spark partition.  A job that makes no checkpoints reads all splits as one
 reads a round at a time, that is the next split of every reader, so that it can be interrupted.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,16 @@ class FakeSource(Source[FakeOptions]):
         super().__init__(options, context)
         self._round = -1
         self._round_began_s = 0.0
+
+    @classmethod
+    def basis(cls, options: FakeOptions, mode: Mode, parallelism: int) -> Mapping[str, Plain]:
+        """Return what rounds are made of: a position counts those of all readers and tables."""
+        return {
+            "parallelism": parallelism,
+            "row.num": [t.row_num for t in options.tables],
+            "split.num": [t.split_num for t in options.tables],
+            "rows": [len(t.rows or ()) for t in options.tables],
+        }
 
     def tables(self) -> tuple[Table, ...]:
         """Return the tables as the options declare them."""

@@ -1,13 +1,14 @@
 """What a job file may say to the Iceberg sink."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 from holdfast.connect.options import option, options
 from holdfast.connectors.iceberg.codecs import CODECS
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
-from holdfast.connectors.lake.place import S3_OPTIONS, S3_SCHEMES, place_problem
+from holdfast.connectors.lake.place import S3_OPTIONS, S3_SCHEMES, place_problem, same_place
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
+from holdfast.model.tree import Plain
 
 CATALOGS = ("hadoop", "rest", "hive", "glue", "sql")
 
@@ -24,19 +25,24 @@ CODEC = "write.parquet.compression-codec"
 FORMAT = "write.format.default"
 
 
+def _where(catalog: Mapping[str, str]) -> Plain:
+    """Return what of a catalog's settings says which one it is."""
+    return {key: same_place(catalog[key]) for key in ("type", "uri", "warehouse") if key in catalog}
+
+
 @options
 class IcebergSinkOptions(MarkDoneOptions):
     """Options of the Iceberg sink."""
 
     #: What to call the catalog.  A catalog of type `sql` keeps its tables under this name.
-    catalog_name: str = "default"
+    catalog_name: str = option("default", identity=True)
     #: The namespace of the table; may hold `${database_name}` and its like.
-    namespace: str = "default"
+    namespace: str = option("default", identity=True)
     #: The table; may hold `${table_name}` and its like.
-    table: str = "${table_name}"
+    table: str = option("${table_name}", identity=True)
     #: Which catalog: `type` is `hadoop`, `rest`, `hive`, `glue` or `sql`; `warehouse`, `uri` and
     #: others as that catalog asks.  See below.
-    catalog: dict[str, str] = option(key="iceberg.catalog.config")
+    catalog: dict[str, str] = option(key="iceberg.catalog.config", identity=_where)
     #: Hadoop's settings of S3, such as `fs.s3a.endpoint`.
     hadoop: dict[str, str] = option({}, key="hadoop.config")
     #: Refused: there is no Hadoop to read it; give `hadoop.config`.

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qsl, unquote
 
 PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306}
@@ -54,6 +54,14 @@ def read_url(url: str) -> Address:
         raise ValueError(f"url names {len(hosts)} hosts. For {kind}, name one.")
     settings = dict(parse_qsl(query, keep_blank_values=True))
     return Address(kind, hosts, unquote(database), settings=settings)
+
+
+def same_server(url: str) -> str:
+    """Return a URL without who connects and how, so that only another database looks different."""
+    address = read_url(url)
+    kind = "mysql" if address.kind == "mariadb" else address.kind
+    schema = address.setting("currentSchema")
+    return f"{replace(address, kind=kind).shown}" + (f", schema {schema}" if schema else "")
 
 
 def _host(text: str, kind: str) -> tuple[str, int]:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from holdfast.connect.options import option, options
 from holdfast.connect.placeholders import has_placeholder
-from holdfast.connectors.jdbc.address import Address, read_url
+from holdfast.connectors.jdbc.address import Address, read_url, same_server
 from holdfast.connectors.jdbc.query import Insert, read_insert
 from holdfast.model.secret import Secret
 
@@ -39,21 +39,21 @@ class JdbcSinkOptions:
     #: Where the database is: `jdbc:postgresql://host:5432/database`, `jdbc:mysql://...` or
     #: `jdbc:mariadb://...`.  For PostgreSQL, `?currentSchema=name` names the schema that the
     #: ledger and the staging tables are in.  What only Java's driver understands is ignored.
-    url: str
+    url: str = option(identity=same_server)
     #: Ignored: no Java driver is needed.
     driver: str | None = None
     user: str | None = option(None, aliases=("username",))  #: Who connects.
     password: Secret | None = None  #: The password of `user`.
     #: An INSERT with `?` for the columns of the stream, in their order, or `:name`.  Without it,
     #: statements are made from `table` and `primary_keys`.
-    query: str | None = None
+    query: str | None = option(None, identity=True)
     #: Ignored: what the server is, it says itself.
     compatible_mode: str | None = None
     #: The database of the table: for MySQL any one of the server, for PostgreSQL that of `url`.
-    database: str | None = None
+    database: str | None = option(None, identity=True)
     #: The table to write, for PostgreSQL perhaps as `schema.table`; may hold `${table_name}` and
     #: its like.
-    table: str | None = None
+    table: str | None = option(None, identity=True)
     #: The columns that tell rows apart; without it, those of the stream's primary or unique key.
     primary_keys: list[str] | None = None
     #: Ignored: both databases can insert or update in one statement.

@@ -31,6 +31,11 @@ S3_OPTIONS = {
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 
 
+def same_place(url: str) -> str:
+    """Return a URL as all that mean the same folder are written."""
+    return Place(url).path if Place(url).is_local else url.rstrip("/")
+
+
 @dataclass(frozen=True)
 class Place:
     """A folder, as Spark, pyarrow and other libraries name it.  `s3` has Hadoop's settings."""

@@ -8,7 +8,7 @@ from holdfast.connect.options import option, options
 from holdfast.connect.rejects import OPTION as ROW_ERRORS
 from holdfast.connect.rejects import RowErrors, row_error_problems
 from holdfast.connect.schema import Schema
-from holdfast.connectors.local_file.find import filter_pattern, parse_time
+from holdfast.connectors.local_file.find import filter_pattern, local_path, parse_time
 from holdfast.connectors.local_file.formats import (
     COLUMNAR,
     LINES,
@@ -32,7 +32,8 @@ TEXT_DELIMITER = "\x01"
 class FileTable:
     """Which files make up one table, and how to read them."""
 
-    path: str = ""  #: The file or folder to read; folders are read with all folders below them.
+    #: The file or folder to read; folders are read with all folders below them.
+    path: str = option("", identity=local_path)
     #: What the files hold.
     file_format_type: Format | None = option(None, aliases=("format",))
     #: The columns of the table.  Needed for json, excel and xml; text and csv without it give
@@ -207,7 +208,7 @@ class LocalFileSourceOptions(FileTable):
     """Options of the LocalFile source: one table, or several in `tables_configs`."""
 
     #: Several tables: a list of blocks, each with the options of one.
-    tables_configs: list[FileTable] | None = None
+    tables_configs: list[FileTable] | None = option(None, identity=True)
     #: Whether to look for new files for ever (`continuous`) or to read what is there (`once`).
     #: By default a STREAMING job looks for ever and a BATCH job does not.
     discovery_mode: Literal["once", "continuous"] | None = None

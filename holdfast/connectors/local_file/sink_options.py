@@ -46,7 +46,8 @@ class DataSaveMode(StrEnum):
 class LocalFileSinkOptions(MarkDoneOptions):
     """Options of the LocalFile sink."""
 
-    path: str  #: The folder finished files appear in; may hold `${table_name}` and its like.
+    #: The folder finished files appear in; may hold `${table_name}` and its like.
+    path: str = option(identity=local_path)
     #: Ignored: files are written out of sight inside `path`, so that they need not be copied.
     tmp_path: str = "/tmp/seatunnel"
     file_format_type: Format = Format.CSV  #: What the files hold.

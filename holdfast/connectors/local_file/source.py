@@ -1,6 +1,7 @@
 """The LocalFile source."""
 
 import time
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,12 @@ from holdfast.model.types import Type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+CHOOSING = (
+    "path", "read_partitions", "file_filter_pattern", "filename_extension",
+    "file_filter_modified_start", "file_filter_modified_end",
+)  # fmt: skip
+"""The options that say which files are read."""
 
 ROWS_MAX = 1_000_000
 """About how many rows a slice takes where a checkpointing job names no number."""
@@ -59,6 +66,20 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
 
     _care = Care.ARROW
     _found: list[list[Found]] | None = None
+
+    @classmethod
+    def basis(
+        cls, options: LocalFileSourceOptions, mode: Mode, parallelism: int
+    ) -> Mapping[str, Plain]:
+        """Return which files there are to read, and whether by name or by age.
+
+        A position tells tables by their place in the job file, and files by path or age.  A file
+        that a filter left out before would count as read.
+        """
+        looks = _looks(options.discovery_mode, mode)
+        return {"discovery_mode": looks} | {
+            name: [getattr(table, name) for table in options.tables] for name in CHOOSING
+        }
 
     def tables(self) -> tuple[Table, ...] | None:
         """Return each table's columns, or None if only the files can tell."""
@@ -111,10 +132,7 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
 
     @property
     def _continuous(self) -> bool:
-        mode = self.options.discovery_mode
-        if mode is None:
-            return self.context.mode is Mode.STREAMING
-        return mode == "continuous" and self.context.mode is Mode.STREAMING
+        return _looks(self.options.discovery_mode, self.context.mode) == "continuous"
 
     def _read(self, spark: "SparkSession", table: FileTable, part: Plain) -> Rows:
         assert isinstance(part, dict)
@@ -153,3 +171,8 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
         own = {c.name for c in columns}
         extra = tuple(Column(n, Type("string")) for n in names if n not in own)
         return table.with_columns(columns + extra)
+
+
+def _looks(given: str | None, mode: Mode) -> str:
+    """Return whether files are read once, or looked for for ever."""
+    return "continuous" if mode is Mode.STREAMING and given != "once" else "once"

@@ -7,7 +7,7 @@ from holdfast.connect.options import describe, option, options, read_options
 from holdfast.connect.report import Report
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
 from holdfast.connectors.lake.place import Place as TablePlace
-from holdfast.connectors.lake.place import place_problem
+from holdfast.connectors.lake.place import place_problem, same_place
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
 from holdfast.connectors.paimon.refusals import option_refusals
 from holdfast.errors import Place
@@ -22,11 +22,11 @@ class PaimonSinkOptions(MarkDoneOptions):
     """Options of the Paimon sink."""
 
     #: The folder of all tables: a table is in `<warehouse>/<database>.db/<table>`.
-    warehouse: str
+    warehouse: str = option(identity=same_place)
     #: The database; may hold `${database_name}` and its like.
-    database: str
+    database: str = option(identity=True)
     #: The table; may hold `${table_name}` and its like.
-    table: str
+    table: str = option(identity=True)
     #: Only `filesystem`: tables are found in folders of the warehouse.
     catalog_type: str = "filesystem"
     #: Refused: only catalogs that are refused have one.

@@ -1,0 +1,125 @@
+"""Make the checkpoints that a new life starts from, out of those of the life before.
+
+The new life's job file may have other pipelines, tasks and names.  What belongs to a source goes
+where that source is now, and what belongs to a sink to where that sink is.  Pure.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.core.gather import Counts, Written
+from holdfast.master.blob import VERSION, Content
+from holdfast.model.job import Job, Pipeline, Role, Task
+
+START = 0
+"""The number of the checkpoint that a life starts from; its own begin at 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """From which planned job to which; `moved` are old ids and new ones of stages that go on."""
+
+    before: Job
+    after: Job
+    moved: Mapping[str, str]
+
+    def feeders(self, part: Pipeline) -> list[int]:
+        """Return the old pipelines whose sources or sinks a new one has."""
+        here = {old for old, new in self.moved.items() if new in part.stages}
+        return [old.id for old in self.before.pipelines if here & set(old.stages)]
+
+    def watermark(self, part: Pipeline, marks: Mapping[int, int | None]) -> int | None:
+        """Return the watermark that a pipeline begins at, given those of the old ones.
+
+        None if any of its sources comes without one: it may bring older rows than all others have.
+        """
+        if not set(_of(self.after, part.stages, Role.SOURCE)) <= set(self.moved.values()):
+            return None
+        known = [marks.get(number) for number in self.feeders(part)]
+        given = [mark for mark in known if mark is not None]
+        return min(given, default=None) if len(given) == len(known) else None
+
+
+def transplant(
+    saved: Sequence[Content], move: Move, job: str, incarnation: str
+) -> dict[int, Content]:
+    """Return what each new pipeline starts from, given the last checkpoint of each old one."""
+    positions = {
+        move.moved[source]: at
+        for content in saved
+        for source, at in content.positions.items()
+        if source in move.moved
+    }
+    counts = _counts(saved, move)
+    marks = {content.pipeline: content.watermark for content in saved}
+    return {
+        part.id: Content(
+            version=VERSION,
+            job=job,
+            incarnation=incarnation,
+            pipeline=part.id,
+            number=START,
+            positions={s: positions[s] for s in part.stages if s in positions},
+            staged=(),
+            watermark=move.watermark(part, marks),
+            counts={t.id: counts[t.id] for t in part.tasks if t.id in counts},
+        )
+        for part in move.after.pipelines
+    }
+
+
+def _counts(saved: Sequence[Content], move: Move) -> dict[str, Counts]:
+    """Return the counters of each new task.
+
+    Rows read are not told apart by source: they go where the first of the old task's sources is.
+    What a sink was given goes there too, or to a task that feeds the sink.
+    """
+    old = {task.id: task for part in move.before.pipelines for task in part.tasks}
+    new = [task for part in move.after.pipelines for task in part.tasks]
+    found: dict[str, Counts] = {}
+    for content in saved:
+        for name, counts in content.counts.items():
+            for task, share in _shares(counts, old[name], new, move):
+                found[task.id] = add(found.get(task.id, Counts()), share)
+    return found
+
+
+def _shares(
+    counts: Counts, old: Task, new: Sequence[Task], move: Move
+) -> Iterator[tuple[Task, Counts]]:
+    """Yield what of an old task's counters goes to which new task."""
+    sources = [move.moved[s] for s in _of(move.before, old.stages, Role.SOURCE) if s in move.moved]
+    homes = [task for source in sources for task in new if source in task.stages]
+    if homes:
+        yield homes[0], replace(counts, written=(), latest=())
+    for source, latest in counts.latest:
+        for task in new:
+            if move.moved.get(source) in task.stages:
+                yield task, Counts(latest=((move.moved[source], latest),))
+    for written in counts.written:
+        sink = move.moved.get(written.sink)
+        feeding = [task for task in (*homes, *new) if sink in task.stages]
+        if feeding:
+            yield feeding[0], Counts(written=(replace(written, sink=str(sink)),))
+
+
+def add(one: Counts, other: Counts) -> Counts:
+    """Return the sum of two tasks' counters."""
+    written: dict[tuple[str, str], Written] = {}
+    for w in (*one.written, *other.written):
+        before = written.get((w.sink, w.table), replace(w, rows=0, bytes=0))
+        summed = replace(w, rows=before.rows + w.rows, bytes=before.bytes + w.bytes)
+        written[w.sink, w.table] = summed
+    latest = dict(one.latest)
+    for source, at in other.latest:
+        latest[source] = max(at, latest.get(source, at))
+    return Counts(
+        read=one.read + other.read,
+        written=tuple(written.values()),
+        latest=tuple(sorted(latest.items())),
+        rejected=one.rejected + other.rejected,
+    )
+
+
+def _of(job: Job, stages: Sequence[str], role: Role) -> list[str]:
+    return [stage for stage in stages if job.stage(stage).role is role]
