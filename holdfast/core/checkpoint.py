@@ -193,6 +193,11 @@ class Checkpoints:
         """Whether one is on its way."""
         return PENDING if self.pending else IDLE
 
+    @property
+    def complete(self) -> int:
+        """The number of the latest complete one; 0: none."""
+        return self.latest.number if self.latest else 0
+
     def before(self, number: int) -> Completed | None:
         """Return the complete checkpoint before this one, if its blob still exists."""
         this = next((c for c in self.kept if c.number == number), None)

@@ -49,6 +49,9 @@ class Counts:
 class Acked:
     """A task's answer to a barrier: where it reads next, and what it has staged.
 
+    What a complete checkpoint holds is not said again: however many of them wait for their
+    commits, an answer grows with what was staged since the last one.
+
     `ended` says for every source of the task whether it was at its end.  `watermark` is None
     while nothing is known of it.  `idle`: the task holds nobody else's watermark back.  `counts`
     are the task's counters since the start of the job's life.

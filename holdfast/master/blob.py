@@ -41,8 +41,8 @@ class Content:
     def to_commit(self, previous: int) -> tuple[Staged, ...]:
         """Return what became part of this checkpoint after the complete one before it.
 
-        A task that has not heard of a commit reports its committables again; those of earlier
-        complete checkpoints were committed under their own numbers.
+        A task that has not heard of a complete checkpoint says again what that holds; it is
+        committed under that one's number.
         """
         return tuple(s for s in self.staged if s.created > previous)
 

@@ -206,10 +206,9 @@ class PipelineKeeper(Keeper[Pipeline]):
             task = next(t for t in self.state.tasks if t.id == order.task)
             positions = content.for_task(task.sources)
             counts = content.counted(order.task)
-        latest = self.state.checkpoints.latest
         message = DeployTask(
             self.desk.term, self.task_key(order.task), order.attempt, self.job().spec, positions,
-            self.state.commits.through, latest.number if latest else 0, counts,
+            self.state.commits.through, self.state.checkpoints.complete, counts,
         )  # fmt: skip
         while True:
             self.desk.check()
@@ -299,7 +298,7 @@ class PipelineKeeper(Keeper[Pipeline]):
             if task.id in self.gathering.waiting and task.place:
                 barrier = Barrier(
                     self.desk.term, self.task_key(task.id), task.attempt, order.number, order.kind,
-                    self.state.commits.through,
+                    self.state.commits.through, self.state.checkpoints.complete,
                 )  # fmt: skip
                 self.desk.ports.workers.send(task.place.incarnation, barrier)
 

@@ -89,7 +89,7 @@ def task_facts(key: TaskKey, attempt: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def ack_facts(message: BarrierAck, through: int) -> dict[str, Any]:
+def ack_facts(message: BarrierAck, through: int, complete: int) -> dict[str, Any]:
     """Return what an answer to a barrier says, for an "ack"."""
     acked = message.acked
     return {
@@ -102,6 +102,7 @@ def ack_facts(message: BarrierAck, through: int) -> dict[str, Any]:
         "watermark": acked.watermark,
         "idle": acked.idle,
         "through": through,
+        "complete": complete,
     }
 
 

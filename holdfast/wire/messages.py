@@ -107,7 +107,10 @@ class StopTask:
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """End the present epoch under this number; everything up to `through` is visible."""
+    """End the present epoch under this number; everything up to `through` is visible.
+
+    What was staged up to `complete` is held by a complete checkpoint, and need not be said again.
+    """
 
     term: int
     key: TaskKey
@@ -115,6 +118,7 @@ class Barrier:
     number: int
     kind: Kind
     through: int
+    complete: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ class Answered:
 
     attempt: "Attempt"
     acked: Acked
-    through: int
+    barrier: Barrier
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +291,7 @@ class Attempt:
             return
         self._runner.pass_now("before:worker.ack")
         number = barrier.number
-        self._carried = [s for s in self._carried if s.created > barrier.through]
+        self._carried = [s for s in self._carried if s.created > barrier.complete]
         for made in self._fresh:
             for sink, committables in made.committables.items():
                 self._carried += [Staged(number, sink, asdict(c)) for c in committables]
@@ -310,7 +310,7 @@ class Attempt:
             idle=idle,
             counts=self.tally.counts(),
         )
-        self._post(Answered(self, self.answered, barrier.through))
+        self._post(Answered(self, self.answered, barrier))
         self._runner.pass_now("after:worker.ack")
         self._committed(task, barrier.through)
         self._sweep(task, barrier.through)

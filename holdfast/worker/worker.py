@@ -246,8 +246,8 @@ class Worker:
         attempt = news.attempt
         current = self.attempts.get(attempt.key) is attempt
         match news:
-            case Answered(_, acked, through) if current and not attempt.stopping.is_set():
-                self._note("ack", **_ack(attempt, acked, through))
+            case Answered(_, acked, barrier) if current and not attempt.stopping.is_set():
+                self._note("ack", **_ack(attempt, acked, barrier))
                 self._tell(BarrierAck(self.term, attempt.key, acked))
             case ReachedEnd(_, source) if current:
                 self._tell_end(attempt, source)
@@ -303,7 +303,7 @@ def _task(key: TaskKey, attempt: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _ack(attempt: Attempt, acked: Acked, through: int) -> dict[str, Any]:
+def _ack(attempt: Attempt, acked: Acked, barrier: Barrier) -> dict[str, Any]:
     """Return what an answer to a barrier says, as events hold it."""
     return {
         **_task(attempt.key, acked.attempt),
@@ -314,7 +314,8 @@ def _ack(attempt: Attempt, acked: Acked, through: int) -> dict[str, Any]:
         "staged": [(s.created, s.sink, _file(s.content)) for s in acked.staged],
         "watermark": acked.watermark,
         "idle": acked.idle,
-        "through": through,
+        "through": barrier.through,
+        "complete": barrier.complete,
     }
 
 

@@ -118,7 +118,7 @@ def late_barrier_answered(e: Events) -> Events:
 
 @breaks("I35", checkpoints.carried)
 def file_forgotten(e: Events) -> Events:
-    return changed(e, place(e, Ack, 1), through=0)
+    return changed(e, place(e, Ack, 1), complete=0)
 
 
 @breaks("I36", liveness.checkpointing)

@@ -106,7 +106,7 @@ class Teller:
         held = ((number, "t", file),)
         self.tell(
             Ack(**A1, worker=W, number=number, ended=ended, positions=(("a", end),), staged=held,
-                watermark=end, through=number - 1), W,
+                watermark=end, through=number - 1, complete=number - 1), W,
         )  # fmt: skip
         content = blob.write(self.pipe, Gathering(number, kind, (), (acked,))).decode()
         self.tell(Blob(name=f"b{number}", content=content))

@@ -159,14 +159,19 @@ def barriers(story: Story) -> Iterator[str]:
 
 
 def carried(story: Story) -> Iterator[str]:
-    """I35: files of a checkpoint that did not complete go into the next answer."""
+    """I35: files of a checkpoint that did not complete go into the next answer, others do not.
+
+    What a complete one holds is not said again: answers must not grow while nobody commits.
+    """
     held: dict[tuple[object, ...], Ack] = {}
     for ack in story.of(Ack):
         task = (ack.job, ack.incarnation, ack.task, ack.attempt, ack.worker)
         before = held.get(task)
-        open_yet = {s for s in before.staged if s[0] > ack.through} if before else set()
+        open_yet = {s for s in before.staged if s[0] > ack.complete} if before else set()
         if open_yet - set(ack.staged):
-            yield f"I35 {ack.task} no longer carries what is not committed"
+            yield f"I35 {ack.task} no longer carries what no complete checkpoint holds"
+        if any(s[0] <= ack.complete for s in ack.staged):
+            yield f"I35 {ack.task} says again what checkpoint {ack.complete} holds"
         held[task] = ack
 
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from holdfast.wire.messages import BarrierAck, EndReport, TaskKey, ToWorker
+from holdfast.wire.messages import Barrier, BarrierAck, EndReport, TaskKey, ToWorker
 
 
 def describe(message: ToWorker) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def describe_task(key: TaskKey, attempt: int) -> dict[str, Any]:
     }
 
 
-def describe_ack(message: BarrierAck, through: int) -> dict[str, Any]:
+def describe_ack(message: BarrierAck, barrier: Barrier) -> dict[str, Any]:
     """Return what an answer to a barrier says, for `Ack`."""
     acked = message.acked
     return {
@@ -39,7 +39,8 @@ def describe_ack(message: BarrierAck, through: int) -> dict[str, Any]:
         "staged": tuple((s.created, s.sink, file_name(s.content)) for s in acked.staged),
         "watermark": acked.watermark,
         "idle": acked.idle,
-        "through": through,
+        "through": barrier.through,
+        "complete": barrier.complete,
     }
 
 

@@ -156,7 +156,7 @@ class Ack(TaskEvent):
     """A worker answered a barrier for the first time.
 
     `staged` holds (number under which it was created, sink, file); `through` is what the barrier
-    said to be visible.
+    said to be visible, `complete` the latest complete checkpoint that it named.
     """
 
     worker: str
@@ -167,6 +167,7 @@ class Ack(TaskEvent):
     watermark: int | None = None
     idle: bool = False
     through: int = 0
+    complete: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,7 @@ PROMISES = {
     "I32": "A table shows exactly the rows below a checkpoint's positions.",
     "I33": "What is needed is kept; what is kept does not pile up.",
     "I34": "A task answers barriers in growing order.",
-    "I35": "Files of a checkpoint that failed are carried on, or go with their attempt.",
+    "I35": "Files of a failed checkpoint are carried on; those of a complete one not said again.",
     "I36": "A failed checkpoint does not stop the timer.",
     "I37": "Sources that close idle, and schema changes, are durable before they count.",
     "I38": "The end of a source is confirmed only once it is durable.",

@@ -1,7 +1,8 @@
 """Mutants of checkpoints and commits: the filter, numbers, staged files, watermarks, listeners."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -164,7 +165,38 @@ def files_carried_forward() -> Iterator[None]:
         return filtered(self, 0)
 
     filtered = Content.to_commit
-    with swapped(Content, "to_commit", everything):
+    with _told_complete(lambda barrier: 0), swapped(Content, "to_commit", everything):
+        yield
+
+
+@mutant("answers say again whatever is not visible: they grow while commits wait", "I35",
+        scene(_table_is_busy))  # fmt: skip
+def answers_that_grow() -> Iterator[None]:
+    def stage(self: SimWorker, running: Running, number: int) -> None:
+        again = set(running.answered.staged if running.answered else ()) - set(running.carried)
+        running.carried = [*again, *running.carried]
+        real(self, running, number)
+
+    real = SimWorker._stage
+    with swapped(SimWorker, "_stage", stage):
+        yield
+
+
+@mutant("a barrier confirms a checkpoint that was given up", "I32 I43", scene(_blobs_fail))
+def every_number_confirmed() -> Iterator[None]:
+    with _told_complete(lambda barrier: barrier.number - 1):
+        yield
+
+
+@contextmanager
+def _told_complete(complete: Callable[[Barrier], int]) -> Iterator[None]:
+    """Have barriers name another checkpoint as the latest complete one."""
+
+    def barrier(self: SimWorker, message: Barrier) -> None:
+        real(self, replace(message, complete=complete(message)))
+
+    real = SimWorker._barrier
+    with swapped(SimWorker, "_barrier", barrier):
         yield
 
 
@@ -208,7 +240,7 @@ def listeners_hear_of_everything() -> Iterator[None]:
     async def everything(self: PipelineKeeper, done: Completed) -> Any:
         return blob.read(await self._blob(done.blob)).to_commit(0)
 
-    with swapped(PipelineKeeper, "_shown", everything):
+    with _told_complete(lambda barrier: 0), swapped(PipelineKeeper, "_shown", everything):
         yield
 
 

@@ -183,11 +183,11 @@ class SimWorker:
         if answered and answered.number > barrier.number:
             return  # late: a later barrier has passed
         if not answered or answered.number < barrier.number:
-            running.carried = [s for s in running.carried if s.created > barrier.through]
+            running.carried = [s for s in running.carried if s.created > barrier.complete]
             self._stage(running, barrier.number)
             answered = running.answered = self._ack(running, barrier.number)
             new = BarrierAck(self.term, barrier.key, answered)
-            self.world.note("ack", **describe_ack(new, barrier.through))
+            self.world.note("ack", **describe_ack(new, barrier))
         self._tell(BarrierAck(self.term, barrier.key, answered))
 
     def _stage(self, running: Running, number: int) -> None:

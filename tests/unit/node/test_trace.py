@@ -48,7 +48,7 @@ def test_answers_and_reports(tmp_path: Path) -> None:
     staged = (Staged(2, "Sink[0]", {"table": "t", "rows": 3}), Staged(2, "Sink[1]", "f"))
     acked = Acked(2, "p1-t1", 1, Place("W1", "W1#1"), (("s", {"next": 4}),), staged, False)
     with tracing(tmp_path) as tracer:
-        tracer.note("ack", **ack_facts(BarrierAck(5, KEY, acked), 1))
+        tracer.note("ack", **ack_facts(BarrierAck(5, KEY, acked), 1, 1))
         tracer.told(EndReport(5, KEY, 1, "s", "W1", "W1#1"))
     boot, ack, heard = read(tmp_path)
     assert isinstance(boot, Boot) and boot.known_as == "7"

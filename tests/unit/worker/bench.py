@@ -60,8 +60,13 @@ class Bench:
         given = {"positions": None, "through": 0, **order}
         self.worker.hear(DeployTask(self.term, self.key, attempt, spec, **given))  # type: ignore[arg-type]
 
-    def barrier(self, number: int, through: int = 0, attempt: int = 1) -> None:
-        self.worker.hear(Barrier(self.term, self.key, attempt, number, Kind.PERIODIC, through))
+    def barrier(
+        self, number: int, through: int = 0, attempt: int = 1, complete: int | None = None
+    ) -> None:
+        whole = through if complete is None else complete
+        self.worker.hear(
+            Barrier(self.term, self.key, attempt, number, Kind.PERIODIC, through, whole)
+        )
 
     def acks(self) -> list[Acked]:
         return [m.acked for m in self.told if isinstance(m, BarrierAck)]
@@ -78,9 +83,11 @@ class Bench:
             assert time.monotonic() < deadline, (self.held(), self.acks())
             await asyncio.sleep(0.01)
 
-    async def acked(self, number: int, through: int = 0, attempt: int = 1) -> Acked:
+    async def acked(
+        self, number: int, through: int = 0, attempt: int = 1, complete: int | None = None
+    ) -> Acked:
         """Send a barrier as a leader does, and return the answer."""
-        self.barrier(number, through, attempt)
+        self.barrier(number, through, attempt, complete)
         await self.until(lambda: self.acks() and self.acks()[-1].number == number)
         return self.acks()[-1]
 
