@@ -5,6 +5,7 @@ write a connector, `plan/` to follow a job file, `worker/` to see Spark move the
 """
 
 import importlib
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from holdfast.connect.options import option, options
@@ -12,13 +13,23 @@ from holdfast.connect.sink import Committable, Heard, Identifier, Sink, Staging
 from holdfast.connect.source import END, IDLE, Budget, Slice, Source
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connect.transform import Transform
-from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
+from holdfast.errors import (
+    HoldfastError,
+    JobFileError,
+    OutcomeUnknown,
+    Unavailable,
+    UserError,
+)
 from holdfast.model.job import Guarantee
 from holdfast.model.secret import Secret
 from holdfast.model.table import Column, Table, TablePath
 
 if TYPE_CHECKING:
+    from holdfast.cli.library import run
     from holdfast.node.client import Client
+    from holdfast.node.results import RunResult, TableResult
+
+    __version__: str
 
 __all__ = [
     "END",
@@ -31,8 +42,10 @@ __all__ = [
     "Heard",
     "HoldfastError",
     "Identifier",
+    "JobFileError",
     "OutcomeUnknown",
     "Rows",
+    "RunResult",
     "Secret",
     "Sink",
     "Slice",
@@ -40,17 +53,29 @@ __all__ = [
     "Staging",
     "Table",
     "TablePath",
+    "TableResult",
     "Tables",
     "Transform",
     "Unavailable",
     "UserError",
     "option",
     "options",
+    "run",
 ]
 
 
+LATE = {
+    "Client": "holdfast.node.client",
+    "RunResult": "holdfast.node.results",
+    "TableResult": "holdfast.node.results",
+    "run": "holdfast.cli.library",
+}
+
+
 def __getattr__(name: str) -> Any:
-    """Load the client when somebody asks for it: a connector needs no HTTP."""
-    if name == "Client":
-        return importlib.import_module("holdfast.node.client").Client
+    """Load what is large when somebody asks for it: a connector needs neither HTTP nor a run."""
+    if name in LATE:
+        return getattr(importlib.import_module(LATE[name]), name)
+    if name == "__version__":
+        return metadata.version("holdfast")
     raise AttributeError(f"module 'holdfast' has no attribute '{name}'")

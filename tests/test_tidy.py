@@ -42,7 +42,7 @@ MAY_IMPORT = {
         "errors",
     },
     "cli": {"node", "worker", "plan", "connect", "model", "errors"},
-    "__init__": {"connect", "model", "errors", "node"},
+    "__init__": {"cli", "connect", "model", "errors", "node"},
     "__main__": {"cli"},
 }
 

@@ -4,19 +4,20 @@ import importlib
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.cli.load import checked, read_tree, spark_settings
-from holdfast.cli.logs import event, log, log_to
+from holdfast.cli.logs import event, log, logging_to
 from holdfast.cli.signals import Signals
-from holdfast.cli.terminal import Progress, screen, show_warnings, statistics
+from holdfast.cli.terminal import Progress, screen, show_places, show_warnings, statistics
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.errors import HoldfastError
 from holdfast.node.outcome import Outcome, Status, admit
+from holdfast.node.results import RunResult, result_of
 from holdfast.plan.spec import Spec
 from holdfast.worker import aot, driver, home
 from holdfast.worker.attempt import Runner
@@ -30,32 +31,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Launch:
-    """What the command line says about a run."""
+    """What is asked of a run."""
 
     file: Path
-    variables: Mapping[str, str]
-    name: str | None
-    job_id: str | None
-    cores: int | None
-    slots: int | None
-    tags: Mapping[str, str]
-    plugins: Sequence[str]
-    lenient: bool
-    allow_python: bool
-    quiet: bool
-    json_log: bool
-    log_file: Path | None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
+    job_id: str | None = None
+    cores: int | None = None
+    slots: int | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    plugins: Sequence[str] = ()
+    lenient: bool = False
+    allow_python: bool = False
+    quiet: bool = False
+    json_log: bool = False
+    log_file: Path | None = None
 
 
 def launch(asked: Launch) -> int:
     """Run the job to its end and return the exit code.  A failed job raises its error."""
+    with Signals() as signals:
+        result = run_here(asked, signals)
+    return _close(result, signals)
+
+
+def run_here(asked: Launch, signals: Signals) -> RunResult:
+    """Run the job to its end and return what became of it."""
     report = Report(lenient=asked.lenient)
     tree = read_tree(asked.file, asked.variables, report)
     number = asked.job_id or _new_id()
     logged = asked.log_file or home.logs() / f"job-{number}.log"
-    log_to(logged, terminal_json=asked.json_log)
     with ExitStack() as cleanup:
-        signals = cleanup.enter_context(Signals())
+        cleanup.enter_context(logging_to(logged, terminal_json=asked.json_log))
         # The JVM boots while the file is checked, Python imports Spark, and a leader is elected.
         starting = driver.begin(spark_settings(tree), asked.cores, logged.with_suffix(".spark.log"))
         cleanup.callback(driver.stop, starting)
@@ -83,8 +90,13 @@ def launch(asked: Launch) -> int:
             # Asked twice: with Spark gone, nothing that is left can take long.
             driver.stop(starting)
             raise
+        if outcome.error:
+            log.error("job failed", exc_info=outcome.error)
     aot.train_in_background_if_missing()
-    return _close(outcome, signals, number, logged)
+    result = result_of(job, registry, number, outcome, embedded.view(), logged)
+    if result.ok and not (asked.quiet or asked.json_log):
+        show_places(result)
+    return result
 
 
 def follow(embedded: "Embedded", spark: "SparkSession", *, quiet: bool) -> Outcome:
@@ -112,16 +124,15 @@ def _embedded(runner: Runner, tags: Mapping[str, str]) -> "Embedded":
     return embedded
 
 
-def _close(outcome: Outcome, signals: Signals, job_id: str, logged: Path) -> int:
+def _close(result: RunResult, signals: Signals) -> int:
     """Say what happened where it is not plain success; return the exit code."""
-    if outcome.status is Status.FINISHED:
+    if result.ok:
         return 0
-    if outcome.status is Status.CANCELED:
-        screen.print(f"Job {job_id} was cancelled.", markup=False)
+    if result.status == Status.CANCELED:
+        screen.print(f"Job {result.job_id} was cancelled.", markup=False)
         return signals.code()
-    log.error("job failed", exc_info=outcome.error)
-    screen.print(f"Job {job_id} failed. Log: {logged}", markup=False)
-    raise outcome.error or HoldfastError(f"Job {job_id} failed.", code="job.failed")
+    screen.print(f"Job {result.job_id} failed. Log: {result.log}", markup=False)
+    raise result.error or HoldfastError(f"Job {result.job_id} failed.", code="job.failed")
 
 
 def _say(message: str) -> None:

@@ -4,6 +4,8 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -48,6 +50,20 @@ def log_to(file: Path, *, terminal_json: bool) -> None:
     log.handlers[:] = handlers
     log.propagate = False
     log.setLevel(_level(os.environ.get(LEVEL, "info")))
+
+
+@contextmanager
+def logging_to(file: Path, *, terminal_json: bool) -> Iterator[None]:
+    """Send the log there while entered: whoever runs a job from Python has a log of his own."""
+    before = (log.handlers[:], log.propagate, log.level)
+    log_to(file, terminal_json=terminal_json)
+    try:
+        yield
+    finally:
+        for handler in log.handlers:
+            handler.close()
+        log.handlers[:], log.propagate = before[:2]
+        log.setLevel(before[2])
 
 
 def _level(named: str) -> int:

@@ -13,6 +13,7 @@ from rich.table import Table as Grid
 
 from holdfast.errors import HoldfastError, JobFileError, Mistake
 from holdfast.node.outcome import View
+from holdfast.node.results import RunResult
 
 PLAIN_EVERY_S = 10.0
 LIVE_EVERY_S = 0.5
@@ -58,6 +59,20 @@ def statistics(
     ]
     body = [f"{name:<26}: {value:>19}" for name, value in rows]
     return "\n".join(["", line, f"{'Job Statistic Information':^47}".rstrip(), line, *body, line])
+
+
+def show_places(result: RunResult) -> None:
+    """Say where the rows of a run are, sink by sink, and how many it left out."""
+    if not result.tables:
+        return
+    grid = Grid(box=None, pad_edge=False, show_edge=False)
+    for name in ("rows", "table", "where"):
+        grid.add_column(name, justify="right" if name == "rows" else "left", overflow="fold")
+    for one in result.tables:
+        grid.add_row(f"{one.rows:,}", _escape(one.table), _escape(one.destination or one.sink))
+    screen.print(grid)
+    if result.rejected:
+        screen.print(f"{result.rejected:,} rows were rejected. Each is in the log: {result.log}")
 
 
 class Shown(Protocol):
@@ -117,15 +132,16 @@ class Progress:
 
     def _grid(self, now: View) -> Grid:
         grid = Grid(title=self._line(now), title_justify="left", box=None, pad_edge=False)
-        for name in ("table", "rows", "rows/s", "size"):
-            grid.add_column(name, justify="left" if name == "table" else "right", style="cyan")
-        for table, (rows, size) in sorted(now.written.items()):
-            grid.add_row(table, f"{rows:,}", f"{self._rate(rows):,.0f}", human_bytes(size))
+        for name in ("sink", "table", "rows", "rows/s", "size"):
+            left = name in ("sink", "table")
+            grid.add_column(name, justify="left" if left else "right", style="cyan")
+        for (sink, table), (rows, size) in sorted(now.written.items()):
+            grid.add_row(sink, table, f"{rows:,}", f"{self._rate(rows):,.0f}", human_bytes(size))
         moving = now.moving
         if moving.rows_out or moving.rows_in:
             rows = moving.rows_out or moving.rows_in
             moved = human_bytes(moving.bytes_out or moving.bytes_in)
-            grid.add_row("moving now", f"{rows:,}", f"{self._rate(rows):,.0f}", moved)
+            grid.add_row("", "moving now", f"{rows:,}", f"{self._rate(rows):,.0f}", moved)
         return grid
 
 

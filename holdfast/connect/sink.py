@@ -125,6 +125,14 @@ class Sink(Plugin[O]):
         """Return what a sink with these options promises, where that depends on them."""
         return cls.guarantee
 
+    @classmethod
+    def destination(cls, options: O, table: Table) -> str:
+        """Say where the rows of a table go, as people name it: a folder, a table, a server.
+
+        `options` are those for this table.  Everybody may see it, so it holds no secret.
+        """
+        return ""
+
     def prepare(self, tables: Sequence[Table]) -> None:
         """Do what happens at the start of a job, never on restore: save modes, new tables.
 

@@ -13,7 +13,7 @@ from holdfast.connect.plugin import Context
 from holdfast.connect.sink import Committable, Sink, Staging
 from holdfast.connect.tables import Rows, Tables
 from holdfast.model.job import Guarantee
-from holdfast.model.table import HIDDEN, Column
+from holdfast.model.table import HIDDEN, Column, Table
 from holdfast.model.types import Type, from_spark, quote
 
 if TYPE_CHECKING:
@@ -39,6 +39,11 @@ class Console(Sink[ConsoleOptions]):
     name = "Console"
     guarantee: ClassVar[Guarantee] = Guarantee.AT_LEAST_ONCE
     because = "a row that is printed cannot be taken back"
+
+    @classmethod
+    def destination(cls, options: ConsoleOptions, table: Table) -> str:
+        """Name where lines are printed."""
+        return "standard output"
 
     def __init__(self, options: ConsoleOptions, context: Context) -> None:
         super().__init__(options, context)

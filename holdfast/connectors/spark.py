@@ -203,6 +203,14 @@ class SparkSink(Sink[SparkSinkOptions]):
     because = "Spark's own writers show rows as they write them"
 
     @classmethod
+    def destination(cls, options: SparkSinkOptions, table: Table) -> str:
+        """Name the path or the table, as far as the options say it."""
+        if options.folder is not None:
+            return str(options.folder)
+        named = options.path or (f"table {options.table}" if options.table else "")
+        return named or f"Spark's format {options.format}"
+
+    @classmethod
     def promise(cls, options: SparkSinkOptions) -> Guarantee:
         """Return what it promises: files on this machine are staged."""
         return Guarantee.AT_LEAST_ONCE if options.folder is None else Guarantee.EXACTLY_ONCE

@@ -29,19 +29,19 @@ class Outcome:
 class View:
     """How far a job has come: rows of whole slices, rows that are visible, what moves just now.
 
-    `written` has rows and bytes for each table.  `rejected` rows were read and left out.
+    `written` has rows and bytes for each sink and table.  `rejected` rows were read and left out.
     """
 
     name: str = ""
     read: int = 0
-    written: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    written: Mapping[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     committed: int = 0
     rejected: int = 0
     moving: Measured = field(default_factory=Measured)
 
     @property
     def rows_written(self) -> int:
-        """The rows that were written, to whatever table."""
+        """The rows that were written, to whatever sink and table."""
         return sum(rows for rows, _ in self.written.values())
 
 

@@ -56,10 +56,10 @@ class Story:
         """Return how far the job has come.  Any thread may ask."""
         latest = {**self._ended, **{a.key: a for a in running}}
         counts = [a.tally.counts() for a in latest.values()]
-        written: dict[str, tuple[int, int]] = {}
+        written: dict[tuple[str, str], tuple[int, int]] = {}
         for one in (w for c in counts for w in c.written):
-            rows, size = written.get(one.table, (0, 0))
-            written[one.table] = (rows + one.rows, size + one.bytes)
+            rows, size = written.get((one.sink, one.table), (0, 0))
+            written[one.sink, one.table] = (rows + one.rows, size + one.bytes)
         moving = [a.tally.moving() for a in latest.values()]
         return View(
             name=self.name,

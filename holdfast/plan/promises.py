@@ -1,10 +1,12 @@
-"""What each sink of a job promises about its rows, and why it is not more."""
+"""What each sink of a job promises about its rows, why it is not more, and where it puts them."""
 
 from dataclasses import dataclass
 
+from holdfast.connect.placeholders import resolve
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Sink
 from holdfast.model.job import Guarantee, Job, Role, Stage
+from holdfast.model.table import Table
 from holdfast.plan.build import stage_options
 
 
@@ -32,3 +34,11 @@ def promise_of(stage: Stage, registry: Registry) -> Promise | None:
         return None
     guarantee = kind.promise(stage_options(stage, kind).own)
     return Promise(guarantee, kind.because if guarantee is Guarantee.AT_LEAST_ONCE else "")
+
+
+def destination_of(stage: Stage, registry: Registry, table: Table) -> str:
+    """Say where a sink puts the rows of one table; "" if it does not say, or is no sink."""
+    kind = registry.find(stage.role, stage.plugin)
+    if kind is None or not issubclass(kind, Sink):
+        return ""
+    return kind.destination(resolve(stage_options(stage, kind).own, table), table)

@@ -48,6 +48,11 @@ is the one whose `holdfast.number` is the savepoint's checkpoint, or the last on
         if problem:
             yield problem
 
+    @classmethod
+    def destination(cls, options: DeltaSinkOptions, table: Table) -> str:
+        """Name the folder of a table."""
+        return options.place.plain_url
+
     def prepare(self, tables: Sequence[Table]) -> None:
         """Apply the save modes to each table; raise where rows will not fit it."""
         check_library()

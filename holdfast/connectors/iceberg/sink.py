@@ -65,6 +65,12 @@ are refused, as are tables of format version 3.
         if problem:
             yield problem
 
+    @classmethod
+    def destination(cls, options: IcebergSinkOptions, table: Table) -> str:
+        """Name a table and its warehouse."""
+        of = f" of {options.warehouse}" if options.warehouse else f" ({options.catalog_type})"
+        return f"table {options.named}{of}"
+
     @property  # not cached_property: before Python 3.12 all sinks would share its lock
     def _catalog(self) -> Any:
         if self._opened is None:

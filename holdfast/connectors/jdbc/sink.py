@@ -56,6 +56,12 @@ are refused: they could not be made to happen once. `generate_sink_sql = true` o
 modes need `table`.
 """
 
+    @classmethod
+    def destination(cls, options: JdbcSinkOptions, table: Table) -> str:
+        """Name the database and its table."""
+        named = options.table or ("" if options.query else table.path.table)
+        return f"{options.address.shown}{f', table {named}' if named else ''}"
+
     def prepare(self, tables: Sequence[Table]) -> None:
         """Apply the save modes and check that the stream fits; raise if it cannot be written."""
         database = self.database

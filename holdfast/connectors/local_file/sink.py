@@ -29,6 +29,11 @@ class LocalFileSink(Sink[LocalFileSinkOptions]):
     name = "LocalFile"
     overlaps = True
 
+    @classmethod
+    def destination(cls, options: LocalFileSinkOptions, table: Table) -> str:
+        """Name the folder of a table's files."""
+        return options.root
+
     def prepare(self, tables: Sequence[Table]) -> None:
         """Apply the save modes to the folder of each table; raise if it cannot be written."""
         for table in tables:

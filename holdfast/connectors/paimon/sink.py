@@ -59,6 +59,11 @@ mark partitions as done, and `sink.savepoint.auto-tag`, may also stand among the
 table (`paimon.table.write-props`), where Paimon has them.
 """
 
+    @classmethod
+    def destination(cls, options: PaimonSinkOptions, table: Table) -> str:
+        """Name the folder of a table."""
+        return options.place.path
+
     def prepare(self, tables: Sequence[Table]) -> None:
         """Apply the save modes to each table; raise where rows will not fit it."""
         check_library()

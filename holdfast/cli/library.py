@@ -1,0 +1,41 @@
+"""Run a job file from Python, as `holdfast run` does: `holdfast.run("job.conf").check()`."""
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from holdfast.cli.launch import Launch, run_here
+from holdfast.cli.signals import Signals
+from holdfast.node.results import RunResult
+
+
+def run(
+    file: str | os.PathLike[str],
+    *,
+    variables: Mapping[str, str] | None = None,
+    name: str | None = None,
+    job_id: str | None = None,
+    cores: int | None = None,
+    plugins: Sequence[str] = (),
+    lenient: bool = False,
+    allow_python: bool = False,
+    progress: bool = False,
+    log_file: str | os.PathLike[str] | None = None,
+) -> RunResult:
+    """Run a job file to its end in this process and return what became of it.
+
+    Raises `JobFileError` if the file is wrong, before any row moves.  A job that fails is a result
+    too: its `problems` say why, and `check()` raises its error.  Ctrl-C cancels the job.
+    """
+    asked = Launch(
+        file=Path(file), variables=dict(variables or {}), name=name, job_id=job_id, cores=cores,
+        plugins=plugins, lenient=lenient, allow_python=allow_python, quiet=not progress,
+        log_file=Path(log_file) if log_file else None,
+    )  # fmt: skip
+    signals = Signals()
+    # Only the main thread may hear signals; elsewhere whoever owns the process does.
+    heard = signals if threading.current_thread() is threading.main_thread() else nullcontext()
+    with heard:
+        return run_here(asked, signals)
