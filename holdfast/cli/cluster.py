@@ -32,6 +32,7 @@ from holdfast.node.api_views import ENDED, Accepted
 from holdfast.node.client import Client, date_text, explained_text
 from holdfast.node.config import find_token, load_config
 from holdfast.node.keys import client_tls
+from holdfast.node.restoring import Given
 from holdfast.plan.spec import Spec, encode_spec
 from holdfast.plan.variables import parse_assignments
 
@@ -61,6 +62,17 @@ CloseJob = Annotated[
     bool, typer.Option("-cj", "--close-job", help="Cancel the job if this command is ended.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Maps = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map", metavar="OLD=NEW",
+        help="The saved source or sink OLD (its id or uid) goes on as NEW; none: it ends here.",
+    ),
+]  # fmt: skip
+AllowDropped = Annotated[
+    bool,
+    typer.Option("--allow-dropped", help="Forget saved sources and sinks that the file lacks."),
+]
 OneJob = Annotated[str, typer.Argument(metavar="JOB_ID", help="The job's id.")]
 Jobs = Annotated[list[str], typer.Argument(metavar="JOB_ID...", help="The jobs' ids.")]
 
@@ -74,6 +86,8 @@ def submit(
     restore: Annotated[
         bool, typer.Option("--restore", help="Start from the savepoint of --set-job-id.")
     ] = False,
+    maps: Maps = None,
+    allow_dropped: AllowDropped = False,
     wait: Wait = True,
     close_job: CloseJob = False,
     lenient: Lenient = False,
@@ -92,9 +106,12 @@ def submit(
     text = _spec(path, variable, name, lenient=lenient, python=allow_python)
     client = client_for(masters, node_config, token_file, patience)
     number = job_id or str(time.time_ns())[:18]
-    accepted = _accepted(client, text, number, restore=restore)
+    given = Given(_maps(maps or []), allow_dropped) if restore else None
+    accepted = _accepted(client, text, number, given)
     for warning in accepted.warnings:
         screen.print(f"warning: {warning}", markup=False)
+    for line in accepted.restored:
+        screen.print(line, markup=False)
     if not wait:
         screen.print(f"Job {number} ({accepted.name}) was accepted.", markup=False)
         typer.echo(number)
@@ -111,6 +128,8 @@ def restore(
     config: FileFlag = None,
     variable: Variables = None,
     name: Name = None,
+    maps: Maps = None,
+    allow_dropped: AllowDropped = False,
     wait: Wait = True,
     lenient: Lenient = False,
     allow_python: AllowPython = False,
@@ -123,8 +142,8 @@ def restore(
 ) -> None:
     """Run a job again from the savepoint it was stopped with, under the same id."""
     submit(
-        file, config, variable, name, job_id, True, wait, False, lenient, allow_python, quiet,
-        masters, node_config, token_file, patience, debug,
+        file, config, variable, name, job_id, True, maps, allow_dropped, wait, False, lenient,
+        allow_python, quiet, masters, node_config, token_file, patience, debug,
     )  # fmt: skip
 
 
@@ -310,15 +329,30 @@ def _spec(
     return encode_spec(Spec(str(path), tree, name, lenient, python))
 
 
-def _accepted(client: Client, text: str, number: str, *, restore: bool) -> Accepted:
+def _maps(given: list[str]) -> dict[str, str]:
+    """Return what --map says: old ids or uids and new ones."""
+    wrong = [one for one in given if not all(one.partition("="))]
+    if wrong:
+        raise UserError(f"--map {wrong[0]}: write it as OLD=NEW, with ids or uids, or OLD=none.")
+    found = dict(one.split("=", 1) for one in given)
+    if len(found) < len(given):
+        raise UserError("--map names the same source or sink twice. Name each once.")
+    return found
+
+
+def _accepted(client: Client, text: str, number: str, given: Given | None) -> Accepted:
     """Submit; a restore waits until the job that was stopped has been cleaned up."""
     token = secrets.token_hex(16)
     deadline_s, said = time.monotonic() + RESTORE_S_MAX, False
     while True:
         try:
-            return client.submit(text, token, number, restore=restore)
+            return client.submit(
+                text, token, number, restore=given is not None,
+                maps=given.maps if given else None,
+                allow_dropped=given is not None and given.allow_dropped,
+            )  # fmt: skip
         except UserError as error:
-            over = restore and error.code == "job.exists" and client.job(number).status in ENDED
+            over = given and error.code == "job.exists" and client.job(number).status in ENDED
             if not over or time.monotonic() > deadline_s:
                 raise
             if not said:

@@ -81,6 +81,11 @@ def write(pipeline: Pipeline, gathering: Gathering) -> bytes:
         watermark=watermark(gathering.acks),
         counts={ack.task: ack.counts for ack in gathering.acks},
     )
+    return pack(content)
+
+
+def pack(content: Content) -> bytes:
+    """Return a content as a blob holds it."""
     body = msgspec.json.encode(content)
     return f"{len(body)} {hashlib.sha256(body).hexdigest()}\n".encode() + body
 

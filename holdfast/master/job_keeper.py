@@ -35,7 +35,17 @@ from holdfast.master.keeper import Keeper
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import Life
 from holdfast.master.records import encode, history_key
-from holdfast.master.trail import TRAIL, Trail, encode_past, follow_job, leads, past_key, trail_key
+from holdfast.master.trail import (
+    REASON_MAX,
+    TRAIL,
+    Moved,
+    Trail,
+    encode_past,
+    follow_job,
+    leads,
+    past_key,
+    trail_key,
+)
 from holdfast.master.wait import unhurried
 from holdfast.store.contract import Delete, Guard, Put
 
@@ -75,6 +85,13 @@ class JobKeeper(Keeper[Job]):
 
     def follow(self, new: Job, event: object) -> Trail:
         return follow_job(self.trail, self.state, new, self.seen())
+
+    def tell(self, said: Iterable[str]) -> None:
+        """Tell in the trail what the job goes on from; it is kept with the next change."""
+        at_s, term = round(self.seen().at_s, 3), self.desk.term
+        self.trail = self.trail.noting(
+            *(Moved(at_s, "job", "RESTORED", term, one[:REASON_MAX]) for one in said)
+        )
 
     def saved(self) -> None:
         self.changed()

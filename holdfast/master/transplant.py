@@ -43,7 +43,10 @@ class Move:
 def transplant(
     saved: Sequence[Content], move: Move, job: str, incarnation: str
 ) -> dict[int, Content]:
-    """Return what each new pipeline starts from, given the last checkpoint of each old one."""
+    """Return what each new pipeline starts from, given the last checkpoint of each old one.
+
+    Nothing for one that has no stage of before: it begins as any new one does.
+    """
     positions = {
         move.moved[source]: at
         for content in saved
@@ -65,6 +68,7 @@ def transplant(
             counts={t.id: counts[t.id] for t in part.tasks if t.id in counts},
         )
         for part in move.after.pipelines
+        if move.feeders(part)
     }
 
 

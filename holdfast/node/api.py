@@ -17,7 +17,7 @@ from typing import Any
 
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
-from holdfast.core.job import Job, JobStatus
+from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
 from holdfast.errors import Fenced, Unavailable, UserError
 from holdfast.master.desk import LEADER
@@ -53,6 +53,7 @@ from holdfast.node.rest.sealing import OPTION, SPEC, opened_options, sealed_opti
 from holdfast.node.rest.shapes import SubmitText
 from holdfast.node.rest.shown import detail, workers
 from holdfast.node.rest.sketch import Sketch, Sketches
+from holdfast.node.restoring import Begin, Given, begin, go_on, savepoint_of
 from holdfast.node.seal import Seal
 from holdfast.plan.spec import Spec, encode_spec
 
@@ -126,15 +127,31 @@ class Api:
                 before = await self.history(job_id)
                 if any(job.token == asked.token for job in before):
                     return accepted
-                former = _savepoint(job_id, before, planned) if asked.restore else None
+                former = savepoint_of(job_id, before) if asked.restore else None
             incarnation = f"{time.time_ns():x}-{secrets.token_hex(2)}"
-            begin = (dict(former.saved), former.carried) if former else ()
+            start = await self._go_on(leader, former, planned, asked, incarnation)
+            accepted.restored += start.said
             kept = self.seal.close(text, SPEC) if self.seal else text
-            made = new_records(job_id, incarnation, asked.token, kept, planned, *begin)
+            made = new_records(
+                job_id, incarnation, asked.token, kept, planned, start.blobs, start.carried
+            )
             if self.refuse_too_large:
                 self._check_size(leader, *made)
             await self._fenced(leader, leader.submit(*made))
+            leader.jobs[job_id].tell(start.said)
         return accepted
+
+    async def _go_on(
+        self, leader: Leader, former: Job | None, planned: Planned, asked: Submit, incarnation: str
+    ) -> Begin:
+        """Store what a new life begins with that goes on from a savepoint."""
+        if former is None:
+            return Begin()
+        given, spec = Given(asked.maps, asked.allow_dropped), self.opened(former.spec)
+        going = await asyncio.to_thread(
+            go_on, spec, planned, self.registry, given, f"job {former.id}"
+        )
+        return await begin(leader.desk, former, going, incarnation)
 
     def opened(self, spec: str) -> str:
         """Return what a record keeps of a job file, unsealed."""
@@ -152,7 +169,8 @@ class Api:
         report = Report(lenient=asked.lenient)
         spec = await asyncio.to_thread(self.reader.spec, asked, report)
         token = asked.token or secrets.token_hex(16)
-        return await self.submit(Submit(encode_spec(spec), token, asked.job_id, asked.restore))
+        wish = (asked.restore, asked.maps, asked.allow_dropped)
+        return await self.submit(Submit(encode_spec(spec), token, asked.job_id, *wish))
 
     async def again(self, job_id: str, token: str, *, restore: bool) -> Accepted:
         """Run a job that is over once more, as its file was when it was submitted."""
@@ -374,23 +392,3 @@ class Api:
 def _id_of(token: str) -> str:
     """Return an id for a job without one: the same for the same submit, 18 digits."""
     return str(int(hashlib.sha256(token.encode()).hexdigest(), 16))[:18]
-
-
-def _savepoint(job_id: str, former: list[Job], planned: Planned) -> Job:
-    """Return the life of a job that has left its newest savepoint, with a part of each pipeline."""
-    if not former:
-        raise UserError(f"There is no job {job_id} to restore.", code="job.unknown")
-    last = former[0]
-    if last.status is not JobStatus.SAVEPOINT_DONE or not last.saved:
-        raise UserError(
-            f"Job {job_id} ended as {last.status} and left no savepoint. Submit it anew, or"
-            " restore one that was stopped with: holdfast savepoint.",
-            code="job.no_savepoint",
-        )
-    if len(last.saved) != len(planned.pipelines):
-        raise UserError(
-            f"The savepoint of job {job_id} has {len(last.saved)} pipelines and the job file has"
-            f" {len(planned.pipelines)}. Restore it with the file it was made with.",
-            code="job.other_savepoint",
-        )
-    return last

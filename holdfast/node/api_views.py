@@ -15,20 +15,30 @@ ENDED = frozenset({*(s.value for s in TERMINAL), "DAMAGED"})
 
 
 class Submit(msgspec.Struct, forbid_unknown_fields=True):
-    """A job to run: its file, read and filled in by the client."""
+    """A job to run: its file, read and filled in by the client.
+
+    `maps` and `allow_dropped` say what becomes of sources and sinks that a restore does not find
+    again: old id or uid -> new one, or `none`.
+    """
 
     spec: str
     token: str
     job_id: str = ""
     restore: bool = False
+    maps: dict[str, str] = msgspec.field(default_factory=dict)
+    allow_dropped: bool = False
 
 
 class Accepted(msgspec.Struct):
-    """A job was accepted, or what was asked of it is durable."""
+    """A job was accepted, or what was asked of it is durable.
+
+    `restored` says of each source and sink whether it goes on, is new or was dropped.
+    """
 
     job_id: str
     name: str = ""
     warnings: list[str] = msgspec.field(default_factory=list)
+    restored: list[str] = msgspec.field(default_factory=list)
 
 
 class JobRow(msgspec.Struct):

@@ -87,9 +87,18 @@ class Client:
         """Let go of the connections."""
         self._http.close()
 
-    def submit(self, spec: str, token: str, job_id: str, *, restore: bool = False) -> Accepted:
+    def submit(
+        self,
+        spec: str,
+        token: str,
+        job_id: str,
+        *,
+        restore: bool = False,
+        maps: Mapping[str, str] | None = None,
+        allow_dropped: bool = False,
+    ) -> Accepted:
         """Submit a job.  The same token and id again is the same submit."""
-        body = Submit(spec=spec, token=token, job_id=job_id, restore=restore)
+        body = Submit(spec, token, job_id, restore, dict(maps or {}), allow_dropped)
         return self._ask("POST", "/jobs", Accepted, body)
 
     def submit_text(
@@ -102,12 +111,14 @@ class Client:
         name: str = "",
         variables: Mapping[str, str] | None = None,
         restore: bool = False,
+        maps: Mapping[str, str] | None = None,
+        allow_dropped: bool = False,
     ) -> Accepted:
         """Submit a job as the text of its file, which the master reads."""
         body = SubmitText(
             text=text, format=format, name=name, variables=dict(variables or {}),
             job_id=job_id or str(time.time_ns())[:18], token=token or secrets.token_hex(16),
-            restore=restore,
+            restore=restore, maps=dict(maps or {}), allow_dropped=allow_dropped,
         )  # fmt: skip
         return self._ask("POST", "/submit", Accepted, body)
 

@@ -128,7 +128,7 @@ class FakeTable:
     #: Number the rows in the whole-number columns of the primary key, instead of random values.
     auto_increment_enabled: bool = option(False, key="auto.increment.enabled")
     #: The first of these numbers.
-    auto_increment_start: int = option(1, key="auto.increment.start")
+    auto_increment_start: int = option(1, key="auto.increment.start", identity=True)
 
     def problems(self) -> Iterator[Problem]:
         """Yield what no single option can see is wrong."""

@@ -162,11 +162,17 @@ class CheckText(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SubmitText(CheckText, forbid_unknown_fields=True):
-    """A job to run, as its text.  `token` makes a repeated submit the same one."""
+    """A job to run, as its text.  `token` makes a repeated submit the same one.
+
+    `maps` and `allow_dropped` say what becomes of sources and sinks that a restore does not find
+    again: old id or uid -> new one, or `none`.
+    """
 
     job_id: str = ""
     token: str = ""
     restore: bool = False
+    maps: dict[str, str] = msgspec.field(default_factory=dict)
+    allow_dropped: bool = False
 
 
 class Told(msgspec.Struct):

@@ -110,7 +110,9 @@ def test_nothing_that_goes_on_is_lost_or_counted_twice(
     positions = [p for c in found.values() for p in c.positions]
     sources = [s for s in kept if before.stage(s).role is Role.SOURCE]
     assert sorted(positions) == sorted(sources)
-    for part in after.pipelines:
+    parts = [part for part in after.pipelines if set(part.stages) & set(kept)]
+    assert set(found) == {part.id for part in parts}
+    for part in parts:
         assert set(found[part.id].positions) <= set(part.stages)
         assert set(found[part.id].counts) <= {t.id for t in part.tasks}
     for sink in (s for s in kept if before.stage(s).role is Role.SINK):
