@@ -2,6 +2,7 @@
 
 import inspect
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from holdfast.connect.options import OptionInfo, describe
@@ -54,11 +55,19 @@ def _page(name: str, registry: Registry) -> str:
             continue
         if issubclass(plugin, Sink) and isinstance(plugin.guarantee, str):
             parts.append(f"Guarantee: **{plugin.guarantee}**.")
+        parts += _example(plugin)
         parts.append(_options(describe(plugin.options_class)))
         parts += _identity(plugin)
         if plugin.notes:
             parts.append(plugin.notes)
     return "\n\n".join(parts) + "\n"
+
+
+def _example(plugin: type[Plugin[Any]]) -> list[str]:
+    if not plugin.example:
+        return []
+    block = indent(plugin.example.strip(), "    ")
+    return [f"```hocon\n{plugin.role} {{\n  {plugin.name} {{\n{block}\n  }}\n}}\n```"]
 
 
 def _summary(plugin: type[Plugin[Any]]) -> str:

@@ -21,6 +21,7 @@ from holdfast.errors import HoldfastError, UsageError
 
 VERBS = {
     "run": "job",
+    "init": "first_job",
     "check": "job",
     "plan": "job",
     "submit": "cluster",
@@ -53,7 +54,6 @@ def build(arguments: Sequence[str]) -> typer.Typer:
         name="holdfast",
         help="Run SeaTunnel job files on Spark. Start with: holdfast run JOB_FILE",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )

@@ -41,6 +41,10 @@ class Plugin(Generic[O]):
     notes: ClassVar[str] = ""
     """More for its page in the documentation than options can say."""
 
+    example: ClassVar[str] = ""
+    """The few lines that a first job needs, as they stand in its block: for its page and
+    `holdfast init`.  They pass `holdfast check`."""
+
     refused: ClassVar[str] = ""
     """Where set, a job that names this plug-in is refused with this sentence."""
 

@@ -134,6 +134,10 @@ class SparkSource(Source[SparkSourceOptions]):
     """
 
     name = "Spark"
+    example = """\
+format = parquet
+path = "in/rows"
+"""
 
     def tables(self) -> tuple[Table, ...] | None:
         """Return the table if its schema is declared."""
@@ -199,6 +203,10 @@ class SparkSink(Sink[SparkSinkOptions]):
     """Write whatever Spark can write: exactly once into local files, else at least once."""
 
     name = "Spark"
+    example = """\
+format = parquet
+path = "out/rows"
+"""
     guarantee: ClassVar[Guarantee] = Guarantee.AT_LEAST_ONCE
     because = "Spark's own writers show rows as they write them"
 

@@ -28,6 +28,7 @@ class DeltaSink(Sink[DeltaSinkOptions]):
     """Tables of Delta Lake.  Rows are added; a changelog is refused."""
 
     name = "Delta"
+    example = 'path = "lake/rows"'
     overlaps = True
 
     notes = """\

@@ -37,6 +37,10 @@ class FakeSource(Source[FakeOptions]):
     """
 
     name = "FakeSource"
+    example = """\
+row.num = 100
+schema { fields { id = bigint, name = string } }
+"""
     repeatable = True
 
     def __init__(self, options: FakeOptions, context: Context) -> None:

@@ -32,6 +32,11 @@ class IcebergSink(Sink[IcebergSinkOptions]):
     """Tables of Iceberg.  Rows are added; a changelog is refused."""
 
     name = "Iceberg"
+    example = """\
+iceberg.catalog.config { type = hadoop, warehouse = "lake" }
+namespace = "shop"
+table = "rows"
+"""
 
     notes = """\
 Commits are made by the leader: files are added, and the job's number is written down, in one

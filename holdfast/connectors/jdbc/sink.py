@@ -27,6 +27,13 @@ class JdbcSink(Sink[JdbcSinkOptions]):
     """Tables of PostgreSQL, MySQL or MariaDB.  Every row arrives once."""
 
     name = "Jdbc"
+    example = """\
+url = "jdbc:postgresql://localhost:5432/shop"
+user = "shop"
+password = ${?SHOP_PASSWORD}
+database = "shop"
+table = "public.rows"
+"""
     notes = """
 No Java driver is needed: `pip install 'holdfast[postgres]'` or `'holdfast[mysql]'` brings the
 native ones.

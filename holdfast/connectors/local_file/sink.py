@@ -27,6 +27,10 @@ class LocalFileSink(Sink[LocalFileSinkOptions]):
     """Files on this machine.  Rows of a changelog are all written; their kinds are not."""
 
     name = "LocalFile"
+    example = """\
+path = "out/rows"
+file_format_type = parquet
+"""
     overlaps = True
 
     @classmethod

@@ -57,6 +57,12 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
     """
 
     name = "LocalFile"
+    example = """\
+path = "in/people.csv"
+file_format_type = csv
+skip_header_row_number = 1
+schema { fields { id = bigint, name = string } }
+"""
 
     settle_ns = 1_000_000_000
     """How long a file that is written in its place must lie untouched before a stream reads it.

@@ -30,6 +30,11 @@ class PaimonSink(Sink[PaimonSinkOptions]):
     """Tables of Paimon.  Rows are added or, where the table has a primary key, replaced by it."""
 
     name = "Paimon"
+    example = """\
+warehouse = "lake"
+database = "shop"
+table = "rows"
+"""
 
     notes = """\
 Commits are made by the leader: files are moved to where the table's files are, and a new snapshot
