@@ -26,6 +26,7 @@ _CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled part of cancelled job group", "h
 _USERS_FAULT = ("22", "42", "P0")
 _RAISED = "USER_RAISED_EXCEPTION"
 _MALFORMED = "MALFORMED_RECORD_IN_PARSING"
+_BLAMES = re.compile(r"(Source|Transform|Sink)\[\d+\]-\w+: ")
 _QUERY = re.compile(r"\s*== (SQL|DataFrame).*", re.DOTALL)
 _TOLERATE = re.compile(r" Use `try_\w+` .*?(?=$| If necessary)", re.DOTALL)
 _SETTING = re.compile(r" If necessary set \"?spark\.\S+ to \S+ to bypass this error\.?")
@@ -61,7 +62,9 @@ def explain(error: Exception, stage: Stage) -> HoldfastError:
     # The innermost cause stands last; the outer ones only say that a job was aborted.
     raised = [f for f in found if f[0] == _RAISED]
     name, sentence, state = (raised or found)[-1]
-    message = f"{stage.id} ({stage.place}): {_plain(sentence)}"
+    said = _plain(sentence)
+    # A transform's row fails while a sink writes it: such a sentence names its own stage.
+    message = said if _BLAMES.match(said) else f"{stage.id} ({stage.place}): {said}"
     if any(name.startswith(_MALFORMED) for name, _, _ in found):
         return UserError(message, code=MALFORMED)
     if name == _RAISED or state[:2] in _USERS_FAULT:

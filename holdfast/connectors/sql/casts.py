@@ -1,18 +1,24 @@
 """CAST and TRY_CAST as SeaTunnel does them.
 
 A bigint becomes a timestamp as milliseconds, an int a date as yyyymmdd and a time as HHmmss; a
-float becomes the double it is written as.  What cannot be cast fails the job, or is NULL with TRY.
+float becomes the double it is written as; what has too many decimals for a DECIMAL becomes the next
+larger one that fits.  What cannot be cast fails the job, or is NULL with TRY.
 """
 
 from sqlglot import exp
 
+from holdfast.connectors.sql.jvm_functions import CEILING
 from holdfast.connectors.sql.values import (
     BROKEN,
+    MOMENTS,
     NUMBERS,
     WHOLE,
-    TypeOf,
+    Scope,
     Value,
     as_text,
+    literal,
+    local,
+    shown,
     type_of,
 )
 from holdfast.errors import UserError
@@ -26,6 +32,8 @@ TYPES = {
     "TIMESTAMPTZ": "timestamp_tz", "TIMESTAMPLTZ": "timestamp_tz", "BINARY": "bytes",
     "VARBINARY": "bytes",
 }  # fmt: skip
+
+TIMES = ("date", "time", *MOMENTS)
 
 GOOD = (
     "STRING, VARCHAR, BOOLEAN, TINYINT, BYTE, SMALLINT, INT, BIGINT, LONG, FLOAT, DOUBLE,"
@@ -60,22 +68,76 @@ def _decimal(numbers: list[int]) -> Type:
     return Type("decimal", precision, scale)
 
 
-def cast(value: Value, to: Type, ask: TypeOf, lenient: bool = False) -> Value:
-    """Return a value as another type; lenient gives NULL where that fails."""
-    found = type_of(value, ask)
+def cast(value: Value, to: Type, scope: Scope, lenient: bool = False, said: str = "") -> Value:
+    """Return a value as another type; lenient gives NULL where that fails.
+
+    `said` is the expression as the query has it, for an error.
+    """
+    found = type_of(value, scope)
     if found == to:
         return value
-    special = _special(value, found, to, lenient)
+    _check(found, to, said)
+    special = _special(value, found, to, scope, lenient)
     if special is not None:
         return Value(special, to)
-    return Value(f"{'try_cast' if lenient else 'cast'}({value.sql} AS {to.ddl})", to)
+    if lenient:
+        return Value(_tried(value.sql, found, to), to)
+    if _always_fits(found, to):
+        return Value(f"cast({value.sql} AS {to.ddl})", to)
+    said = literal(f"{said or f'a value of {found} as {to}'}: ")
+    rule = literal(f" is no {to}{_rule(found, to)}.")
+    checked = scope.checked(
+        _tried(value.sql, found, to), f"{value.sql} IS NULL", to, said, shown(value.sql), rule
+    )
+    return Value(checked, to)
 
 
-def _special(value: Value, found: Type, to: Type, lenient: bool) -> str | None:
+def _check(found: Type, to: Type, said: str) -> None:
+    """Refuse what SeaTunnel refuses and what could only lose digits."""
+    if found.kind in (*BROKEN, "decimal") and to.kind in ("tinyint", "smallint"):
+        raise UserError(
+            f"{said or 'CAST'}: a {found} cannot become a {to}: its decimals would be lost."
+            " CAST it to INT first, which cuts them off."
+        )
+
+
+def _tried(sql: str, found: Type, to: Type) -> str:
+    """Return a value as another type in Spark SQL, NULL where it is none."""
+    if found.kind == "string" and to.kind in WHOLE:
+        # Spark would forgive spaces; Java does not.
+        digits = f"left({sql}, 1) BETWEEN '+' AND '9' AND right({sql}, 1) BETWEEN '0' AND '9'"
+        return f"if({digits}, try_cast({sql} AS {to.ddl}), NULL)"
+    if to.kind == "decimal" and found.kind in ("string", *BROKEN):
+        text = sql if found.kind == "string" else f"cast({sql} AS string)"
+        sql = f"{CEILING}({text}, {to.scale})"
+    elif to.kind == "decimal" and found.kind == "decimal" and found.scale > to.scale:
+        sql = f"ceil({sql}, {to.scale})"
+    return f"try_cast({sql} AS {to.ddl})"
+
+
+def _always_fits(found: Type, to: Type) -> bool:
+    """Say whether no value of a type can fail to become another, so that nobody need look."""
+    order = (*WHOLE, *BROKEN)
+    if found.kind in order and to.kind in order:
+        return order.index(found.kind) <= order.index(to.kind)
+    return not (found.kind in (*NUMBERS, "string") and to.kind in (*NUMBERS, *TIMES))
+
+
+def _rule(found: Type, to: Type) -> str:
+    if found.kind == "string" and to.kind in WHOLE:
+        return ": only digits, after a + or - or nothing, in its range"
+    if to.kind == "decimal":
+        return f": a number with at most {to.precision - to.scale} digits before the point"
+    return ""
+
+
+def _special(value: Value, found: Type, to: Type, scope: Scope, lenient: bool) -> str | None:
     """Return the text where Spark's own cast would do something else."""
     match found.kind, to.kind:
-        case "timestamp" | "time", "string":
-            return as_text(value, found.kind)
+        case "timestamp" | "timestamp_tz" | "time", "string":
+            return as_text(value, found.kind, scope)
+        case "timestamp_tz", "timestamp" | "date" | "time":
+            return f"cast({local(value.sql, found.kind, scope)} AS {to.ddl})"
         case "bigint", "timestamp":
             return f"cast(timestamp_millis({value.sql}) AS timestamp_ntz)"
         case (("int" | "smallint" | "tinyint"), "date"):
@@ -87,9 +149,9 @@ def _special(value: Value, found: Type, to: Type, lenient: bool) -> str | None:
         case "float", "double":
             return f"cast(cast({value.sql} AS string) AS double)"
         case from_kind, "bytes" if from_kind not in ("bytes", "string", ""):
-            return f"cast({as_text(value, from_kind)} AS binary)"
+            return f"cast({as_text(value, from_kind, scope)} AS binary)"
         case _, "boolean" if found.kind in (*NUMBERS, "string"):
-            return _boolean(value.sql, found.kind, lenient)
+            return _boolean(value.sql, found.kind, scope, lenient)
     return None
 
 
@@ -107,13 +169,14 @@ def _time_of_number(sql: str, lenient: bool) -> str:
     return f"make_time({parts})"
 
 
-def _boolean(sql: str, kind: str, lenient: bool) -> str:
+def _boolean(sql: str, kind: str, scope: Scope, lenient: bool) -> str:
     """Only 1 and 0, `true` and `false` are booleans; anything else is a mistake in the data."""
     yes, no, subject = ("'true'", "'false'", f"lower({sql})") if kind == "string" else (1, 0, sql)
     wrong = "NULL"
     if not lenient:
-        shown = f"concat('CAST: ', {sql}, ' is not a BOOLEAN: only true, false, 1 and 0 are')"
-        wrong = f"if({sql} IS NULL, NULL, cast(raise_error({shown}) AS boolean))"
+        rule = literal(" is no boolean: only true, false, 1 and 0 are.")
+        stop = scope.fail(literal("CAST AS BOOLEAN: "), shown(sql), rule)
+        wrong = f"if({sql} IS NULL, NULL, cast({stop} AS boolean))"
     return f"CASE {subject} WHEN {yes} THEN true WHEN {no} THEN false ELSE {wrong} END"
 
 

@@ -6,6 +6,7 @@ the type of its first argument.  What has no result (LN of 0) fails, where Spark
 
 from math import e
 
+from holdfast.connectors.sql.jvm_functions import REMAINDER, TRIM_SCALE
 from holdfast.connectors.sql.values import (
     BROKEN,
     DOUBLE,
@@ -16,6 +17,8 @@ from holdfast.connectors.sql.values import (
     Call,
     Function,
     Value,
+    literal,
+    shown,
     template,
 )
 from holdfast.errors import UserError
@@ -30,13 +33,13 @@ def _of_double(name: str) -> Function:
 def _positive(call: Call, index: int, formula: str) -> str:
     """Return a formula that fails where an argument is not above zero."""
     value = call.sql(index)
-    wrong = f"raise_error(concat('{call.name.upper()}: ', {value}, ' is not above zero'))"
+    wrong = call.scope.fail(f"'{call.name.upper()}: '", shown(value), "' is not above zero.'")
     return f"if({value} <= 0, cast({wrong} AS double), {formula})"
 
 
 def _cot(call: Call) -> Value:
     # Spark gives infinity at zero.
-    wrong = "cast(raise_error('COT: division by zero') AS double)"
+    wrong = f"cast({call.scope.fail(literal('COT: division by zero.'))} AS double)"
     return Value(f"if(tan({call.sql(0)}) = 0D, {wrong}, cot({call.sql(0)}))", DOUBLE)
 
 
@@ -64,15 +67,19 @@ def remainder(call: Call) -> Value:
     """Return what is left after division, of the divisor's type and exact in decimal digits."""
     left, right = call.sql(0), call.sql(1)
     kinds, gives = (call.kind(0), call.kind(1)), call.type(1)
-    if all(k in (*WHOLE, "decimal") for k in kinds):
-        return Value(f"cast({left} % {right} AS {gives.ddl})", gives)
     if not all(k in NUMBERS for k in kinds):
         return Value(f"({left} % {right})")
-    # 13 % 5.4 is 2.1999999999999993 in doubles; decimals hold all but the largest.
-    exact = ", ".join(f"try_cast({sql} AS decimal(38,16))" for sql in (left, right))
-    plain = f"cast({left} AS double) % cast({right} AS double)"
-    sql = f"coalesce(cast(try_mod({exact}) AS double), {plain})"
-    return Value(sql if gives == DOUBLE else f"cast({sql} AS {gives.ddl})", gives)
+    wrong = "' divided by '", shown(right), "' leaves nothing that could be told.'"
+    said = ("'MOD: '", shown(left), *wrong)
+    missing = f"{left} IS NULL OR {right} IS NULL"
+    if all(k in (*WHOLE, "decimal") for k in kinds):
+        found = f"cast(try_mod({left}, {right}) AS {gives.ddl})"
+        return Value(call.scope.checked(found, missing, gives, *said), gives)
+    # 13 % 5.4 is 2.1999999999999993 in doubles, and 2.2 by their digits.
+    whole = "true" if gives.kind in WHOLE else "false"
+    sides = f"cast({left} AS double), cast({right} AS double)"
+    found = f"try_cast({REMAINDER}({sides}, {whole}) AS {gives.ddl})"
+    return Value(call.scope.checked(found, missing, gives, *said), gives)
 
 
 def _to_whole(call: Call) -> Value:
@@ -126,14 +133,16 @@ def first_random(seed: int) -> float:
 
 
 def _trim_scale(call: Call) -> Value:
-    plain = f"cast(cast({call.sql(0)} AS decimal(38,18)) AS string)"
-    if call.kind(0) in (*WHOLE, "decimal"):
-        plain = f"cast({call.sql(0)} AS string)"
-    return Value(f"regexp_replace({plain}, '([.][0-9]*?)0+$', '$1')", STRING)
-
-
-def _trimmed_scale(call: Call) -> Value:
-    return Value(f"regexp_replace({_trim_scale(call).sql}, '[.]$', '')", STRING)
+    """Return a number as text, without zeros at its end and without an exponent."""
+    value, plain = call.sql(0), f"cast({call.sql(0)} AS string)"
+    if call.kind(0) in WHOLE:
+        return Value(plain, STRING)
+    if call.kind(0) == "decimal":
+        shorter = f"trim(TRAILING '.' FROM trim(TRAILING '0' FROM {plain}))"
+        return Value(f"if(instr({plain}, '.') > 0, {shorter}, {plain})", STRING)
+    said = ("'TRIM_SCALE: '", shown(value), "' is no number.'")
+    found = call.scope.checked(f"{TRIM_SCALE}({plain})", f"{value} IS NULL", STRING, *said)
+    return Value(found, STRING)
 
 
 NUMBER = {
@@ -162,5 +171,5 @@ NUMBER = {
     "SIGN": Function(1, 1, _sign),
     "TRUNC": Function(1, 2, _truncate),
     "TRUNCATE": Function(1, 2, _truncate),
-    "TRIM_SCALE": Function(1, 1, _trimmed_scale),
+    "TRIM_SCALE": Function(1, 1, _trim_scale),
 }  # fmt: skip

@@ -21,8 +21,18 @@ def _coalesce(call: Call) -> Value:
     to = next((t for t in known if t.kind != "null"), None)
     if to is None or not to.kind:
         return Value(f"coalesce({', '.join(a.sql for a in call.args)})")
-    parts = (cast(a, to, call.type_of).sql for a in call.args)
+    parts = (cast(a, to, call.scope).sql for a in call.args)
     return Value(f"coalesce({', '.join(parts)})", to)
+
+
+def _nullif(call: Call) -> Value:
+    """Return NULL for two values that are equal to Java: of one type, too."""
+    types = (call.type(0), call.type(1))
+    known = all(t.kind not in ("", "null") for t in types)
+    apart = types[0].kind != types[1].kind or types[0].scale != types[1].scale
+    if known and apart:
+        return Value(call.sql(0), types[0])
+    return Value(f"nullif({call.sql(0)}, {call.sql(1)})", call.args[0].type)
 
 
 def _array(call: Call) -> Value:
@@ -38,20 +48,20 @@ def alike(call: Call) -> tuple[list[str], Type | None]:
     to = widest([call.type(i) for i in range(len(call))])
     if to is None:
         return [a.sql for a in call.args], None
-    return [cast(a, to, call.type_of).sql for a in call.args], to
+    return [cast(a, to, call.scope).sql for a in call.args], to
 
 
 def _multi_if(call: Call) -> Value:
     if len(call) % 2 == 0:
         raise UserError("MULTI_IF: give pairs of condition and value, then a value for the rest.")
-    values = Call(call.name, (*call.args[1::2], call.args[-1]), call.type_of)
+    values = Call(call.name, (*call.args[1::2], call.args[-1]), call.scope)
     sqls, gives = alike(values)
     whens = " ".join(f"WHEN {c.sql} THEN {v}" for c, v in zip(call.args[:-1:2], sqls, strict=False))
     return Value(f"CASE {whens} ELSE {sqls[-1]} END", gives)
 
 
 def _cast_to(kind: str) -> Function:
-    return Function(1, 1, lambda call: cast(call.args[0], Type(kind), call.type_of))
+    return Function(1, 1, lambda call: cast(call.args[0], Type(kind), call.scope))
 
 
 def _passed(call: Call) -> str:
@@ -65,7 +75,7 @@ FUNCTIONS: dict[str, Function] = {
     **MOMENT,
     "COALESCE": Function(1, None, _coalesce),
     "IFNULL": Function(2, 2, _coalesce),
-    "NULLIF": Function(2, 2, lambda c: Value(f"nullif({c.sql(0)}, {c.sql(1)})", c.args[0].type)),
+    "NULLIF": Function(2, 2, _nullif),
     "MULTI_IF": Function(3, None, _multi_if),
     "UUID": template("uuid()", 0, STRING),
     "ARRAY": Function(0, None, _array),

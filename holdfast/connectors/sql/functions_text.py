@@ -4,6 +4,7 @@ They differ in more than names: CONCAT skips NULL, pads and trims take one chara
 may count from the end, an empty SUBSTRING is NULL, and lengths are bigint.
 """
 
+from holdfast.connectors.sql.jvm_functions import GROUP
 from holdfast.connectors.sql.values import (
     BIGINT,
     BOOLEAN,
@@ -15,6 +16,7 @@ from holdfast.connectors.sql.values import (
     Value,
     as_text,
     literal,
+    shown,
     template,
 )
 from holdfast.errors import UserError
@@ -23,21 +25,26 @@ from holdfast.model.types import Type
 FLAGS = {"i": "i", "n": "s", "m": "m"}
 STRINGS = Type("array", parts=(STRING,))
 
+BASE64 = r"\A(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?\z"
+"""What Java's decoder takes: the padding at the end may be missing, and nothing else."""
+
 
 def concat(call: Call) -> Value:
     """Join all that is not NULL; nothing at all gives an empty text."""
-    parts = ", ".join(as_text(a, call.kind(i)) for i, a in enumerate(call.args))
+    parts = ", ".join(as_text(a, call.kind(i), call.scope) for i, a in enumerate(call.args))
     return Value(f"concat_ws('', {parts})", STRING)
 
 
 def _concat_ws(call: Call) -> Value:
+    """Join with a separator; an array is one part, an empty text where it holds nothing."""
+    by = f"coalesce({call.sql(0)}, '')"
     parts = []
     for i, value in enumerate(call.args[1:], start=1):
         if call.kind(i) == "array":
-            parts.append(f"cast({value.sql} AS array<string>)")
+            parts.append(f"array_join(cast({value.sql} AS array<string>), {by})")
         else:
-            parts.append(as_text(value, call.kind(i)))
-    return Value(f"concat_ws(coalesce({call.sql(0)}, ''), {', '.join(parts)})", STRING)
+            parts.append(as_text(value, call.kind(i), call.scope))
+    return Value(f"concat_ws({by}, {', '.join(parts)})", STRING)
 
 
 def _ascii(call: Call) -> Value:
@@ -52,7 +59,8 @@ def _char(call: Call) -> Value:
 
 def _hextoraw(call: Call) -> Value:
     sql = call.sql(0)
-    wrong = f"raise_error(concat('HEXTORAW: not four digits for each character: ', {sql}))"
+    rule = "' has not four digits for each character.'"
+    wrong = call.scope.fail("'HEXTORAW: '", shown(sql), rule)
     good = f"decode(to_binary({sql}, 'hex'), 'UTF-16BE')"
     return Value(f"if(length({sql}) % 4 <> 0, cast({wrong} AS string), {good})", STRING)
 
@@ -60,7 +68,9 @@ def _hextoraw(call: Call) -> Value:
 def _rawtohex(call: Call) -> Value:
     if call.kind(0) == "bytes":
         return Value(f"lower(hex({call.sql(0)}))", STRING)
-    return Value(f"lower(hex(encode({as_text(call.args[0], call.kind(0))}, 'UTF-16BE')))", STRING)
+    return Value(
+        f"lower(hex(encode({as_text(call.args[0], call.kind(0), call.scope)}, 'UTF-16BE')))", STRING
+    )
 
 
 def _insert(call: Call) -> Value:
@@ -81,11 +91,15 @@ def position(search: str, within: str, start: Value | None = None) -> Value:
     """
     if start is None:
         return Value(f"coalesce(locate({search}, {within}), 0)", INT)
-    forward = f"coalesce(locate({search}, {within}, greatest({start.sql}, 1)), 0)"
+    from_place = f"greatest({start.sql}, 1)"
+    nothing = f"least({from_place}, length({within}) + 1)"
+    forward = f"locate({search}, {within}, {from_place})"
+    # An empty text is found where the search begins; Spark always finds it at the first place.
+    forward = f"coalesce(if({search} = '', {nothing}, {forward}), 0)"
     part = f"left({within}, length({within}) + {start.sql} + length({search}))"
     found = f"locate(reverse({search}), reverse({part}))"
     place = f"length({part}) - {found} - length({search}) + 2"
-    backward = f"coalesce(if({found} = 0, 0, {place}), 0)"
+    backward = f"coalesce(if({found} = 0 OR length({within}) + {start.sql} < 0, 0, {place}), 0)"
     if isinstance(start.literal, int):
         return Value(backward if start.literal < 0 else forward, INT)
     return Value(f"if({start.sql} < 0, {backward}, {forward})", INT)
@@ -122,17 +136,20 @@ def _trim(side: str) -> Function:
 
 
 def _pattern(call: Call, index: int, flags_at: int) -> str:
-    """Return a regular expression with the flags of another argument inside it."""
-    if not call.given(flags_at):
-        return call.sql(index)
-    flags = call.word(flags_at, "the flags")
-    for flag in flags:
-        if flag not in "icnm":
-            raise UserError(f"{call.name}: '{flag}' is not a flag. Flags: i, c, n, m.")
-    inline = "".join(FLAGS[f] for f in dict.fromkeys(flags) if f in "nm")
-    # Of i and c, the one said last counts.
-    if flags.rfind("i") > flags.rfind("c"):
-        inline += "iu"
+    """Return a regular expression with the flags of another argument inside it.
+
+    Where case does not matter, that of every letter does not, as SeaTunnel tells Java.
+    """
+    inline = "u" if "(?" in str(call.args[index].literal or "(?") else ""
+    if call.given(flags_at):
+        flags = call.word(flags_at, "the flags")
+        for flag in flags:
+            if flag not in "icnm":
+                raise UserError(f"{call.name}: '{flag}' is not a flag. Flags: i, c, n, m.")
+        inline += "".join(FLAGS[f] for f in dict.fromkeys(flags) if f in "nm")
+        # Of i and c, the one said last counts.
+        if flags.rfind("i") > flags.rfind("c"):
+            inline = f"iu{inline}".replace("uu", "u")
     return f"concat('(?{inline})', {call.sql(index)})" if inline else call.sql(index)
 
 
@@ -146,16 +163,17 @@ def _regexp_like(call: Call) -> Value:
 
 
 def _regexp_substr(call: Call) -> Value:
-    """Take the text, pattern, position, occurrence, flags and group, all but two optional."""
-    subject, pattern = call.sql(0), _pattern(call, 1, 4)
-    if not any(call.given(i) for i in (2, 3, 5)):
-        return Value(f"regexp_substr({subject}, {pattern})", STRING)
-    if call.given(2):
-        subject = f"substring({subject}, {call.sql(2)})"
-    occurrence = call.sql(3) if call.given(3) else "1"
+    """Take the text and pattern, or also position, occurrence, flags and group."""
+    if 2 < len(call) < 6:
+        return Value("cast(NULL AS string)", STRING)
+    for index, what in ((2, "the position"), (3, "the occurrence")):
+        at = call.whole(index) if call.given(index) else 1
+        if at is not None and at < 1:
+            raise UserError(f"{call.name}: {what} counts from 1, so it cannot be {at}.")
+    start, number = (call.sql(i) if call.given(i) else "1" for i in (2, 3))
     group = call.sql(5) if call.given(5) else "0"
-    found = f"regexp_extract_all({subject}, {pattern}, {group})"
-    return Value(f"get({found}, {occurrence} - 1)", STRING)
+    counts = ", ".join(f"cast({sql} AS int)" for sql in (start, number, group))
+    return Value(f"{GROUP}({call.sql(0)}, {_pattern(call, 1, 4)}, {counts})", STRING)
 
 
 def _replace(call: Call) -> Value:
@@ -179,6 +197,8 @@ def _translate(call: Call) -> Value:
     subject, find, new = (a.sql for a in call.args)
     if call.args[2] == NULL:
         return Value(subject, STRING)
+    if not call.args[2].written:
+        new = f"coalesce({new}, '')"
     return Value(f"translate({subject}, left({find}, length({new})), {new})", STRING)
 
 
@@ -186,15 +206,28 @@ def _split(call: Call) -> Value:
     """Split as Java does: no empty texts at the end, NULL for an empty text."""
     subject = call.sql(0)
     by = call.sql(1) if call.given(1) else "''"
-    shorter = f"regexp_replace({subject}, concat('(?:', {by}, ')+$'), '')"
-    parts = f"if({shorter} = '', cast(array() AS array<string>), split({shorter}, {by}))"
+    # The inner function is Spark's way to give the parts a name.
+    last = "coalesce(array_max(transform(p, (x, i) -> if(x = '', 0, i + 1))), 0)"
+    parts = f"transform(array(split({subject}, {by})), p -> slice(p, 1, {last}))[0]"
     return Value(f"if({subject} = '', NULL, {parts})", STRINGS)
 
 
 def _to_base64(call: Call) -> Value:
-    if call.kind(0) == "bytes":
-        return Value(f"base64({call.sql(0)})", STRING)
-    return Value(f"base64(cast({as_text(call.args[0], call.kind(0))} AS binary))", STRING)
+    value = call.sql(0)
+    if call.kind(0) != "bytes":
+        value = f"cast({as_text(call.args[0], call.kind(0), call.scope)} AS binary)"
+    # Spark breaks the line after 76 characters.
+    return Value(f"replace(base64({value}), '\\r\\n', '')", STRING)
+
+
+def _from_base64(call: Call) -> Value:
+    """Decode what is base64 by the letter; Spark would skip whatever is not."""
+    value = call.sql(0)
+    decoded = f"make_valid_utf8(cast(unbase64({value}) AS string))"
+    rule = "' is not base64: A to Z, a to z, 0 to 9, + and /, four to a group, = at the end.'"
+    checked = f"if({value} RLIKE {literal(BASE64)}, {decoded}, NULL)"
+    said = ("'FROM_BASE64: '", shown(value), rule)
+    return Value(call.scope.checked(checked, f"{value} IS NULL", STRING, *said), STRING)
 
 
 TEXT = {
@@ -236,5 +269,5 @@ TEXT = {
     "TRANSLATE": Function(3, 3, _translate),
     "SPLIT": Function(1, 2, _split),
     "TO_BASE64": Function(1, 1, _to_base64),
-    "FROM_BASE64": template("cast(unbase64({0}) AS string)", type=STRING),
+    "FROM_BASE64": Function(1, 1, _from_base64),
 }

@@ -1,7 +1,8 @@
 """Date and time functions.
 
 The value comes first and the unit last, as a text; patterns are Java's, which Spark's nearly are.
-A moment has no zone: CURRENT_TIMESTAMP and NOW tell the time of the session's zone.
+A moment has no zone: CURRENT_TIMESTAMP and NOW tell the time of the session's zone.  An instant is
+read as the clock shows it in the zone of choice.
 """
 
 import re
@@ -18,10 +19,13 @@ from holdfast.connectors.sql.values import (
     TIMESTAMP,
     Call,
     Function,
+    Scope,
     Value,
     as_text,
     literal,
+    local,
     template,
+    type_of,
 )
 from holdfast.errors import UserError
 from holdfast.model.types import Type
@@ -29,6 +33,7 @@ from holdfast.model.types import Type
 DAYS = ("YEAR", "MONTH", "WEEK", "DAY")
 MICROS = {"HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000, "MILLISECOND": 1_000}
 TRUNCATIONS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
+IN_SECONDS = {"WEEK": 604_800, "DAYTIME": 86_400, "HOUR": 3_600, "MINUTE": 60}
 DIFFERENCES = (*DAYS, "DAYTIME", *MICROS)
 
 # Weeks start on Monday and the first has four days in the year; days before it are in week 0.
@@ -61,16 +66,37 @@ FIELDS = {
 }
 
 
-def extract(field: str, value: str, kind: str) -> Value:
+def extract(field: str, value: Value, scope: Scope) -> Value:
     """Return one field of a moment; NULL where its type has no such field."""
     name = field.upper()
     if name not in FIELDS:
         raise UserError(f"EXTRACT: '{field}' is not a field. Fields: {', '.join(FIELDS)}.")
+    kind = type_of(value, scope).kind
     formula, of_time = FIELDS[name]
+    if name == "DAYOFWEEK" and scope.weeks == "newer":
+        formula, of_time = FIELDS["DOW"]
     gives = BIGINT if name == "EPOCH" else INT
     if (kind == "time" and not of_time) or (kind == "date" and of_time):
         return Value(f"cast(NULL AS {gives.ddl})", gives)
-    return Value(formula.format(value), gives)
+    if name == "EPOCH" and kind == "timestamp_tz":
+        return Value(f"unix_seconds({value.sql})", gives)
+    return Value(formula.format(local(value.sql, kind, scope)), gives)
+
+
+def _field(formula: str, type: Type) -> Function:
+    """Return a function of one moment, which reads an instant in the zone of choice."""
+    return Function(1, 1, lambda call: Value(formula.format(_clock(call, 0)), type))
+
+
+def _clock(call: Call, index: int) -> str:
+    """Return a moment as a clock shows it."""
+    return local(call.sql(index), call.kind(index), call.scope)
+
+
+def _week(call: Call) -> Value:
+    # SeaTunnel 2.3.9 counts the week of the year from one more than its Java call does.
+    more = "" if call.scope.weeks == "newer" else " + 1"
+    return Value(f"({WEEK_OF_YEAR.format(_clock(call, 0))}{more})", INT)
 
 
 def java_pattern(call: Call, index: int) -> str:
@@ -128,26 +154,33 @@ def _moment(call: Call, index: int) -> str:
     return call.sql(index)
 
 
+def _seconds(first: str, second: str) -> str:
+    """Return the whole seconds between two moments, never more than have passed, as Java counts."""
+    micros = f"timestampdiff(MICROSECOND, {first}, {second})"
+    return f"cast(floor({micros} / 1000000BD) AS bigint)"
+
+
 def _datediff(call: Call) -> Value:
     """Return how many whole units lie between, counted from the first to the second."""
     unit = _unit(call, 2, DIFFERENCES)
     if unit in ("YEAR", "MONTH", "DAY"):
-        sides = [f"cast(cast({call.sql(i)} AS date) AS timestamp_ntz)" for i in (0, 1)]
-    else:
-        sides = [_moment(call, i) for i in (0, 1)]
-    spans = {"YEAR": ("MONTH", 12), "WEEK": ("DAY", 7), "DAYTIME": ("DAY", 1)}
-    step, size = spans.get(unit, (unit, 1))
-    found = f"timestampdiff({step}, {sides[0]}, {sides[1]})"
-    return Value(f"({found} div {size})" if size > 1 else found, BIGINT)
+        sides = [f"cast(cast({_clock(call, i)} AS date) AS timestamp_ntz)" for i in (0, 1)]
+        step, size = ("MONTH", 12) if unit == "YEAR" else (unit, 1)
+        found = f"timestampdiff({step}, {sides[0]}, {sides[1]})"
+        return Value(f"({found} div {size})" if size > 1 else found, BIGINT)
+    first, second = (_moment(call, i) for i in (0, 1))
+    if unit in IN_SECONDS:
+        return Value(f"({_seconds(first, second)} div {IN_SECONDS[unit]})", BIGINT)
+    return Value(f"timestampdiff({unit}, {first}, {second})", BIGINT)
 
 
 def _date_trunc(call: Call) -> Value:
     unit = _unit(call, 1, TRUNCATIONS)
-    return Value(f"cast(date_trunc('{unit}', {call.sql(0)}) AS timestamp_ntz)", TIMESTAMP)
+    return Value(f"cast(date_trunc('{unit}', {_clock(call, 0)}) AS timestamp_ntz)", TIMESTAMP)
 
 
 def _format(call: Call) -> Value:
-    return Value(f"date_format({call.sql(0)}, {java_pattern(call, 1)})", STRING)
+    return Value(f"date_format({_clock(call, 0)}, {java_pattern(call, 1)})", STRING)
 
 
 def to_char(call: Call) -> Value:
@@ -155,7 +188,7 @@ def to_char(call: Call) -> Value:
     kind = call.kind(0)
     if call.given(1) and kind not in (*NUMBERS, "string", "boolean", "bytes"):
         return _format(call)
-    return Value(as_text(call.args[0], kind), STRING)
+    return Value(as_text(call.args[0], kind, call.scope), STRING)
 
 
 def _parsed(call: Call) -> tuple[str, Type]:
@@ -181,7 +214,12 @@ def _parse(call: Call) -> Value:
 
 
 def _is_date(call: Call) -> Value:
+    """Say whether a text is one; a pattern without month and day makes no date."""
     name, _ = _parsed(call)
+    letters = re.sub(r"'[^']*'", "", call.word(1, "the pattern"))
+    whole = "D" in letters or ("d" in letters and ("M" in letters or "L" in letters))
+    if name != "time" and not whole:
+        return Value("false", BOOLEAN)
     return Value(f"(try_to_{name}({call.sql(0)}, {java_pattern(call, 1)}) IS NOT NULL)", BOOLEAN)
 
 
@@ -205,20 +243,19 @@ MOMENT = {
     "TIMESTAMPADD": _add,
     "DATEDIFF": Function(2, 3, _datediff),
     "DATE_TRUNC": Function(1, 2, _date_trunc),
-    "DAYNAME": template("date_format({0}, 'EEEE')", type=STRING),
-    "MONTHNAME": template("date_format({0}, 'MMMM')", type=STRING),
-    "DAY_OF_MONTH": template("day({0})", type=INT),
-    "DAY_OF_WEEK": template("(weekday({0}) + 1)", type=INT),
-    "DAY_OF_YEAR": template("dayofyear({0})", type=INT),
+    "DAYNAME": _field("date_format({0}, 'EEEE')", STRING),
+    "MONTHNAME": _field("date_format({0}, 'MMMM')", STRING),
+    "DAY_OF_MONTH": _field("day({0})", INT),
+    "DAY_OF_WEEK": _field("(weekday({0}) + 1)", INT),
+    "DAY_OF_YEAR": _field("dayofyear({0})", INT),
     "FORMATDATETIME": Function(2, 2, _format),
-    "HOUR": template("hour({0})", type=INT),
-    "MINUTE": template("minute({0})", type=INT),
-    "SECOND": template("second({0})", type=INT),
-    "MONTH": template("month({0})", type=INT),
-    "QUARTER": template("quarter({0})", type=INT),
-    "YEAR": template("year({0})", type=INT),
-    # SeaTunnel 2.3.9 counts the week of the year from one more than its Java call does.
-    "WEEK": template(f"({WEEK_OF_YEAR} + 1)", type=INT),
+    "HOUR": _field("hour({0})", INT),
+    "MINUTE": _field("minute({0})", INT),
+    "SECOND": _field("second({0})", INT),
+    "MONTH": _field("month({0})", INT),
+    "QUARTER": _field("quarter({0})", INT),
+    "YEAR": _field("year({0})", INT),
+    "WEEK": Function(1, 1, _week),
     "PARSEDATETIME": _parser,
     "TO_DATE": _parser,
     "IS_DATE": Function(2, 2, _is_date),

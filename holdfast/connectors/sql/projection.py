@@ -14,7 +14,7 @@ from holdfast.connectors.sql.columns import Columns, any_column
 from holdfast.connectors.sql.dialect import column_parts, text_of_node
 from holdfast.connectors.sql.functions_spark import AGGREGATES, WINDOWS
 from holdfast.connectors.sql.translate import Resolve, Translator
-from holdfast.connectors.sql.values import TypeOf
+from holdfast.connectors.sql.values import Scope
 from holdfast.errors import UserError
 from holdfast.model.types import quote
 
@@ -55,12 +55,12 @@ def _gathers(query: exp.Query) -> bool:
 class Projection:
     """A projection read against the columns of a table."""
 
-    def __init__(self, text: str, query: exp.Select, columns: Columns | None, ask: TypeOf) -> None:
+    def __init__(self, text: str, query: exp.Select, columns: Columns | None, scope: Scope) -> None:
         self.text = text
         self.query = query
         self.columns = columns
         self.laterals: list[exp.Lateral] = query.args.get("laterals") or []
-        self.translator = Translator(text, columns.resolve if columns else any_column, ask)
+        self.translator = Translator(text, columns.resolve if columns else any_column, scope)
 
     @property
     def where(self) -> str | None:
@@ -102,16 +102,16 @@ class Projection:
         used = (c.parts[0].name for v in self.laterals for c in v.find_all(exp.Column))
         return [n for n in dict.fromkeys(used) if n not in names and n in self.columns.types]
 
-    def view(self, lateral: exp.Lateral, resolve: Resolve, ask: TypeOf) -> tuple[str, str]:
+    def view(self, lateral: exp.Lateral, resolve: Resolve, scope: Scope) -> tuple[str, str]:
         """Return a lateral view's name and the Spark SQL that yields its rows."""
         call = lateral.this
         if not isinstance(call, exp.Anonymous) or call.name.upper() != "EXPLODE":
             raise UserError(f"'{text_of_node(call)}': LATERAL VIEW takes EXPLODE(array) only.")
         if len(call.expressions) != 1:
             raise UserError(f"EXPLODE takes 1 argument, not {len(call.expressions)}.")
-        translator = Translator(self.text, resolve, ask)
+        translator = Translator(self.text, resolve, scope)
         value = translator.value(call.expressions[0])
-        kind = value.type or translator.type_of(value.sql)
+        kind = value.type or translator.scope(value.sql)
         if kind is not None and kind.kind not in ("array", ""):
             raise UserError(f"EXPLODE needs an array, but {text_of_node(call)} has {kind}.")
         outer = "_outer" if lateral.args.get("outer") else ""

@@ -5,7 +5,8 @@ every expression within it goes through our own translation first, as text that 
 alone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -13,6 +14,7 @@ from holdfast.connectors.sql.columns import any_column
 from holdfast.connectors.sql.dialect import dotted, text_of_node
 from holdfast.connectors.sql.projection import is_star, output_name
 from holdfast.connectors.sql.translate import Translator
+from holdfast.connectors.sql.values import Scope
 from holdfast.errors import UserError
 from holdfast.model.types import Type
 
@@ -20,17 +22,17 @@ SPARK = "spark"
 HOLE = "holdfast_hole"
 REFUSED = {"qualify": "QUALIFY", "into": "INTO", "pivots": "PIVOT", "match": "MATCH_RECOGNIZE"}
 
-Probe = Callable[[str], Type | None]
-"""Returns the type of the only column of a Spark query, or None where Spark cannot tell."""
-
 
 class Relational:
-    """Rewrites one query.  `views` maps each table the query names to a Spark view."""
+    """Rewrites one query.  `views` maps each table the query names to a Spark view.
 
-    def __init__(self, text: str, views: Mapping[str, str], probe: Probe) -> None:
+    `scope` tells the type of the only column of a Spark query.
+    """
+
+    def __init__(self, text: str, views: Mapping[str, str], scope: Scope) -> None:
         self.text = text
         self.views = {name.lower(): view for name, view in views.items()}
-        self.probe = probe
+        self.scope = scope
 
     def sql(self, query: exp.Query) -> str:
         """Return the query in Spark SQL."""
@@ -131,12 +133,12 @@ class Relational:
 
     def _translator(self, scope: str, known: list[exp.CTE]) -> Translator:
         def ask(sql: str) -> Type | None:
-            return self.probe(scope.replace(HOLE, sql)) if scope else None
+            return self.scope(scope.replace(HOLE, sql)) if scope else None
 
         def subquery(inner: exp.Query) -> str:
             return self._query(inner.copy(), known).sql(dialect=SPARK)
 
-        translator = Translator(self.text, any_column, ask, subquery)
+        translator = Translator(self.text, any_column, replace(self.scope, ask=ask), subquery)
 
         def window(node: exp.Window, function: str) -> str:
             made = node.copy()

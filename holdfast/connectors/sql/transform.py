@@ -4,11 +4,13 @@ A query over one table that looks at each row by itself runs as a projection and
 any other runs over whole tables, which a changelog cannot.  Either way Spark sees one plan.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
+from zoneinfo import available_timezones
 
 from sqlglot import exp
 
@@ -18,16 +20,23 @@ from holdfast.connect.transform import Transform
 from holdfast.connectors.sql.columns import Columns, any_column
 from holdfast.connectors.sql.dialect import parse, place_of, table_names
 from holdfast.connectors.sql.functions_other import FUNCTIONS
+from holdfast.connectors.sql.jvm_functions import make_known
 from holdfast.connectors.sql.projection import Item, Projection, check_names, is_projection
 from holdfast.connectors.sql.relational import Relational
 from holdfast.connectors.sql.translate import unknown_function
-from holdfast.connectors.sql.values import TypeOf
+from holdfast.connectors.sql.values import Scope, TypeOf, Weeks
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.types import Type, from_spark, quote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+_OFFSET = re.compile(r"[+-]\d\d:\d\d")
+
+NOBODY = Scope(lambda _: None)
+"""A scope in which no type is known."""
 
 
 @options
@@ -37,9 +46,21 @@ class SqlOptions:
     query: str
     #: Which SQL engine SeaTunnel would use; there is only this one, and it changes nothing.
     engine: Literal["ZETA", "INTERNAL"] = "ZETA"
+    #: The zone in which fields, dates and texts of a timestamp_tz are read, such as Asia/Shanghai
+    #: or +08:00; without it that of the job (UTC, unless env has spark.sql.session.timeZone).
+    #: SeaTunnel takes the offset each value came with, which Spark does not keep.
+    time_zone: str | None = None
+    #: How WEEK and EXTRACT(DAYOFWEEK) count: as SeaTunnel 2.3.9 does (WEEK one more than Java's,
+    #: DAYOFWEEK 7 on Sunday), or as newer ones do (Java's own week, DAYOFWEEK 0 on Sunday).
+    weeks: Weeks = "2.3.9"
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the query as far as can be told without its input."""
+        if self.time_zone is not None and not _zone_is_known(self.time_zone):
+            yield (
+                "time_zone",
+                f"'{self.time_zone}' is no time zone. Give one such as Asia/Shanghai or +08:00.",
+            )
         try:
             tree = parse(self.query)
             unknown = list(_unknown(tree, self.query))
@@ -59,7 +80,10 @@ class Sql(Transform[SqlOptions]):
     """
 
     name = "Sql"
-    notes = f"Functions: {', '.join(sorted(FUNCTIONS))}."
+    notes = (
+        f"Functions: {', '.join(sorted(FUNCTIONS))}.\n\nWhat each of SeaTunnel's functions gives,"
+        " and where that is not what SeaTunnel gives: [Functions of Sql](../sql-functions.md)."
+    )
 
     @classmethod
     def joins(cls, options: SqlOptions, inputs: tuple[str, ...]) -> bool:
@@ -99,7 +123,8 @@ class Sql(Transform[SqlOptions]):
     def _project(self, query: exp.Select, rows: Rows) -> "DataFrame":
         frame, hidden = rows.frame, rows.hidden
         columns = Columns({c.name: c.type for c in rows.table.columns})
-        projection = Projection(self.options.query, query, columns, _asker(frame))
+        make_known(frame.sparkSession)
+        projection = Projection(self.options.query, query, columns, self._scope(_asker(frame)))
         items = projection.items()
         where = projection.where
         if where:
@@ -107,10 +132,15 @@ class Sql(Transform[SqlOptions]):
         kept = [quote(name) for name in hidden]
         frame = frame.selectExpr(*(item.aliased for item in items), *kept)
         for lateral in projection.laterals:
-            frame, items = _explode(projection, lateral, frame, items, kept)
+            scope = self._scope(_asker(frame))
+            frame, items = _explode(projection, lateral, frame, items, kept, scope)
         if all(item.shown for item in items):
             return frame
         return frame.drop(*(item.name for item in items if not item.shown))
+
+    def _scope(self, ask: TypeOf) -> Scope:
+        options = self.options
+        return Scope(ask, self.context.stage, options.time_zone or "", options.weeks)
 
     def _relate(self, query: exp.Query, named: Mapping[str, Rows]) -> "DataFrame":
         for name, rows in named.items():
@@ -121,11 +151,17 @@ class Sql(Transform[SqlOptions]):
                     " a source that only inserts."
                 )
         spark = next(iter(named.values())).frame.sparkSession
+        make_known(spark)
         with _views(named) as views:
-            text = Relational(self.options.query, views, _prober(spark)).sql(query)
+            scope = self._scope(_prober(spark))
+            text = Relational(self.options.query, views, scope).sql(query)
             frame = spark.sql(text)
         check_names(frame.columns)
         return frame
+
+
+def _zone_is_known(name: str) -> bool:
+    return bool(_OFFSET.fullmatch(name)) or name in available_timezones()
 
 
 def _unknown(tree: exp.Query, query: str) -> Iterator[str]:
@@ -138,14 +174,14 @@ def _rehearse(tree: exp.Query, query: str) -> None:
     """Translate with no types known: what is wrong whatever the types are shows up here."""
     if not is_projection(tree):
         names = dict.fromkeys(table_names(tree), "view")
-        Relational(query, names, lambda _: None).sql(tree)
+        Relational(query, names, NOBODY).sql(tree)
         return
     assert isinstance(tree, exp.Select)
-    projection = Projection(query, tree, None, lambda _: None)
+    projection = Projection(query, tree, None, NOBODY)
     projection.items()
     _ = projection.where
     for lateral in projection.laterals:
-        projection.view(lateral, any_column, lambda _: None)
+        projection.view(lateral, any_column, NOBODY)
 
 
 def _explode(
@@ -154,10 +190,11 @@ def _explode(
     frame: "DataFrame",
     items: list[Item],
     kept: list[str],
+    scope: Scope,
 ) -> tuple["DataFrame", list[Item]]:
     """Apply one lateral view: in place of the column of its name, or as a new last one."""
     types = {f.name: from_spark(f.dataType.jsonValue()) for f in frame.schema.fields}
-    name, sql = projection.view(lateral, Columns(types).resolve, _asker(frame))
+    name, sql = projection.view(lateral, Columns(types).resolve, scope)
     items = [replace(item, shown=True) if item.name == name else item for item in items]
     if name not in [item.name for item in items]:
         items.append(Item(name, sql))

@@ -5,7 +5,7 @@ by accident.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
@@ -16,7 +16,7 @@ from holdfast.connectors.sql.dialect import column_parts, place_of, text_of_node
 from holdfast.connectors.sql.functions_other import FUNCTIONS, REFUSED, alike
 from holdfast.connectors.sql.functions_text import concat
 from holdfast.connectors.sql.functions_time import extract
-from holdfast.connectors.sql.operators import arithmetic, comparison, like
+from holdfast.connectors.sql.operators import among, arithmetic, comparison, like
 from holdfast.connectors.sql.values import (
     BIGINT,
     BOOLEAN,
@@ -24,7 +24,7 @@ from holdfast.connectors.sql.values import (
     INT,
     NULL,
     Call,
-    TypeOf,
+    Scope,
     Value,
     literal,
     text,
@@ -68,16 +68,21 @@ Rule = Callable[["Translator", Any], Value]
 class Translator:
     """Translates the expressions of one SELECT.
 
-    `resolve` finds its columns, `ask` their types.  `subquery` and `window` write what only a
+    `resolve` finds its columns, `outer` their types.  `subquery` and `window` write what only a
     query over several tables may hold; where absent, such parts are refused.
     """
 
     query: str
     resolve: Resolve
-    ask: TypeOf
+    outer: Scope
     subquery: Callable[[exp.Query], str] | None = None
     window: Callable[[exp.Window, str], str] | None = None
     _asked: dict[str, Type | None] = field(default_factory=dict)
+
+    @property
+    def scope(self) -> Scope:
+        """What its expressions are written for."""
+        return replace(self.outer, ask=self._type_of)
 
     def value(self, node: exp.Expr) -> Value:
         """Return an expression in Spark SQL."""
@@ -91,10 +96,10 @@ class Translator:
         """Return the text of an expression in Spark SQL."""
         return self.value(node).sql
 
-    def type_of(self, sql: str) -> Type | None:
+    def _type_of(self, sql: str) -> Type | None:
         """Ask for a type, each text once."""
         if sql not in self._asked:
-            self._asked[sql] = self.ask(sql)
+            self._asked[sql] = self.outer(sql)
         return self._asked[sql]
 
     def call(self, node: exp.Expr, name: str, args: tuple[Value, ...]) -> Value:
@@ -108,7 +113,7 @@ class Translator:
             raise UserError(
                 f"{name}{place_of(node, self.query)} takes {wanted} arguments, not {len(args)}."
             )
-        made = function.build(Call(name, args, self.type_of))
+        made = function.build(Call(name, args, self.scope))
         return made if isinstance(made, Value) else Value(made)
 
 
@@ -153,7 +158,7 @@ def _column(t: Translator, node: exp.Expr) -> Value:
 
 def _bracket(t: Translator, node: exp.Bracket) -> Value:
     inner, key = t.value(node.this), t.value(node.expressions[0])
-    kind = type_of(inner, t.type_of)
+    kind = type_of(inner, t.scope)
     gives = kind.parts[-1] if kind.kind in ("array", "map") else None
     return Value(f"{inner.sql}[{key.sql}]", gives)
 
@@ -164,7 +169,7 @@ def _paren(t: Translator, node: exp.Paren) -> Value:
 
 def _arithmetic(t: Translator, node: exp.Binary) -> Value:
     sign = ARITHMETIC[type(node)]
-    return arithmetic(sign, t.value(node.this), t.value(node.expression), t.type_of)
+    return arithmetic(sign, t.value(node.this), t.value(node.expression), t.scope)
 
 
 def _whole_division(t: Translator, node: exp.IntDiv) -> Value:
@@ -173,7 +178,7 @@ def _whole_division(t: Translator, node: exp.IntDiv) -> Value:
 
 def _comparison(t: Translator, node: exp.Binary) -> Value:
     sign = COMPARISONS[type(node)]
-    return comparison(sign, t.value(node.this), t.value(node.expression), t.type_of)
+    return comparison(sign, t.value(node.this), t.value(node.expression), t.scope)
 
 
 def _both(t: Translator, node: exp.Connector) -> Value:
@@ -200,14 +205,7 @@ def _in(t: Translator, node: exp.In) -> Value:
     inner = t.value(node.this)
     if node.args.get("query"):
         return Value(f"({inner.sql} IN {t.sql(node.args['query'])})", BOOLEAN)
-    items = [v for v in map(t.value, node.expressions) if v != NULL]
-    # NULL in the list never matches, and does not make NOT IN unknown.
-    if not items:
-        return Value("false", BOOLEAN)
-    if len({type_of(v, t.type_of).kind for v in (inner, *items)}) == 1:
-        return Value(f"({inner.sql} IN ({', '.join(v.sql for v in items)}))", BOOLEAN)
-    tests = (comparison("=", inner, v, t.type_of).sql for v in items)
-    return Value(f"({' OR '.join(tests)})", BOOLEAN)
+    return among(inner, [t.value(v) for v in node.expressions], t.scope)
 
 
 def _like(t: Translator, node: exp.Binary, escape: str = "") -> Value:
@@ -221,8 +219,8 @@ def _escape(t: Translator, node: exp.Escape) -> Value:
 
 def _between(t: Translator, node: exp.Between) -> Value:
     inner, low, high = (t.value(node.args[k]) for k in ("this", "low", "high"))
-    left = comparison(">=", inner, low, t.type_of).sql
-    return Value(f"({left} AND {comparison('<=', inner, high, t.type_of).sql})", BOOLEAN)
+    left = comparison(">=", inner, low, t.scope).sql
+    return Value(f"({left} AND {comparison('<=', inner, high, t.scope).sql})", BOOLEAN)
 
 
 def _case(t: Translator, node: exp.Case) -> Value:
@@ -232,12 +230,12 @@ def _case(t: Translator, node: exp.Case) -> Value:
     default = node.args.get("default")
     results = [t.value(b.args["true"]) for b in branches]
     results.append(t.value(default) if default else NULL)
-    sqls, gives = alike(Call("CASE", tuple(results), t.type_of))
+    sqls, gives = alike(Call("CASE", tuple(results), t.scope))
     whens = []
     for branch, sql in zip(branches, sqls, strict=False):
         test = t.value(branch.this)
         if subject is not None and not isinstance(branch.this.unnest(), CONDITIONS):
-            test = comparison("=", subject, test, t.type_of)
+            test = comparison("=", subject, test, t.scope)
         whens.append(f"WHEN {test.sql} THEN {sql}")
     return Value(f"CASE {' '.join(whens)} ELSE {sqls[-1]} END", gives)
 
@@ -245,18 +243,18 @@ def _case(t: Translator, node: exp.Case) -> Value:
 def _if(t: Translator, node: exp.If) -> Value:
     default = node.args.get("false")
     results = (t.value(node.args["true"]), t.value(default) if default else NULL)
-    sqls, gives = alike(Call("IF", results, t.type_of))
+    sqls, gives = alike(Call("IF", results, t.scope))
     return Value(f"if({t.sql(node.this)}, {sqls[0]}, {sqls[1]})", gives)
 
 
 def _cast(t: Translator, node: exp.Cast) -> Value:
     lenient = isinstance(node, exp.TryCast)
-    return cast(t.value(node.this), read_type(node.to), t.type_of, lenient)
+    return cast(t.value(node.this), read_type(node.to), t.scope, lenient, text_of_node(node))
 
 
 def _concat(t: Translator, node: exp.DPipe) -> Value:
     parts = tuple(t.value(part) for part in node.flatten(unnest=False))
-    return concat(Call("||", parts, t.type_of))
+    return concat(Call("||", parts, t.scope))
 
 
 def _call(t: Translator, node: exp.Anonymous) -> Value:
@@ -279,7 +277,7 @@ def _argument(t: Translator, node: exp.Expr) -> Value:
 
 def _extract(t: Translator, node: exp.Extract) -> Value:
     inner = t.value(node.expression)
-    return extract(node.this.name, inner.sql, type_of(inner, t.type_of).kind)
+    return extract(node.this.name, inner, t.scope)
 
 
 def _trim(t: Translator, node: exp.Trim) -> Value:

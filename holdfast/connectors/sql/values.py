@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from holdfast.errors import UserError
 from holdfast.model.types import Type
@@ -10,9 +11,46 @@ WHOLE = ("tinyint", "smallint", "int", "bigint")
 BROKEN = ("float", "double")
 NUMBERS = (*WHOLE, *BROKEN, "decimal")
 MOMENTS = ("timestamp", "timestamp_tz")
+SHOWN = 60
+"""How much of a value an error shows, in characters."""
 
 TypeOf = Callable[[str], Type | None]
 """Asks Spark for the type of a text; None where it cannot tell."""
+
+Weeks = Literal["2.3.9", "newer"]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What an expression is written for: who knows types, which stage, and what the job chose."""
+
+    ask: TypeOf
+    stage: str = "Sql"
+    zone: str = ""
+    """The zone in which the fields of an instant are read; empty: the session's."""
+    weeks: Weeks = "2.3.9"
+
+    def __call__(self, sql: str) -> Type | None:
+        """Return the type of a text in Spark SQL, or None."""
+        return self.ask(sql)
+
+    def fail(self, *said: str) -> str:
+        """Return what stops the job with a sentence; its parts are Spark SQL.
+
+        The stage stands first: Spark meets the row while a sink writes, whose fault it is not.
+        """
+        return f"raise_error(concat({literal(self.stage + ': ')}, {', '.join(said)}))"
+
+    def checked(self, value: str, missing: str, to: Type, *said: str) -> str:
+        """Return a value; where it is null, and not because something is missing, stop the job."""
+        stop = f"cast({self.fail(*said)} AS {to.ddl})"
+        return f"coalesce({value}, if({missing}, NULL, {stop}))"
+
+
+def shown(sql: str) -> str:
+    """Return a value as an error shows it."""
+    return f"concat('\\'', left(cast({sql} AS string), {SHOWN}), '\\'')"
+
 
 UNKNOWN = Type("")
 STRING, INT, BIGINT, DOUBLE = Type("string"), Type("int"), Type("bigint"), Type("double")
@@ -55,7 +93,7 @@ class Call:
 
     name: str
     args: tuple[Value, ...]
-    type_of: TypeOf
+    scope: Scope
 
     def __len__(self) -> int:
         return len(self.args)
@@ -66,7 +104,7 @@ class Call:
 
     def type(self, index: int) -> Type:
         """Return an argument's type, with an empty kind where nobody knows it."""
-        return type_of(self.args[index], self.type_of)
+        return type_of(self.args[index], self.scope)
 
     def kind(self, index: int) -> str:
         """Return the kind of an argument's type, or an empty text."""
@@ -89,25 +127,49 @@ class Call:
         return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
-def type_of(value: Value, ask: TypeOf) -> Type:
+def type_of(value: Value, scope: Scope) -> Type:
     """Return a value's type: known, or asked for, or of an empty kind."""
-    return value.type or ask(value.sql) or UNKNOWN
+    return value.type or scope(value.sql) or UNKNOWN
 
 
-def as_text(value: Value, kind: str) -> str:
+def as_text(value: Value, kind: str, scope: Scope | None = None) -> str:
     """Return a value as Java would print it, which is how SeaTunnel joins and casts to text.
 
-    That differs from Spark for moments: `T` in between, and no seconds where they are zero.
+    That differs from Spark for moments: `T` in between, no seconds where they are zero, and the
+    offset after an instant.
     """
     match kind:
         case "string":
             return value.sql
         case "timestamp":
             return _trimmed(f"date_format({value.sql}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")")
+        case "timestamp_tz":
+            there = local(value.sql, kind, scope)
+            text = as_text(Value(there), "timestamp")
+            return f"concat({text}, {_offset(value.sql, there)})"
         case "time":
             return _trimmed(f"date_format({value.sql}, 'HH:mm:ss.SSSSSS')")
         case _:
             return f"cast({value.sql} AS string)"
+
+
+def local(sql: str, kind: str, scope: Scope | None) -> str:
+    """Return an instant as the clock shows it in the zone of choice; anything else as it is."""
+    if kind != "timestamp_tz":
+        return sql
+    plain = f"cast({sql} AS timestamp_ntz)"
+    if scope is None or not scope.zone:
+        return plain
+    return f"convert_timezone(current_timezone(), {literal(scope.zone)}, {plain})"
+
+
+def _offset(instant: str, there: str) -> str:
+    """Return how far a clock is from UTC, as Java prints it: Z or +05:30."""
+    here = f"convert_timezone(current_timezone(), 'UTC', cast({instant} AS timestamp_ntz))"
+    minutes = f"timestampdiff(MINUTE, {here}, {there})"
+    sign = f"if({minutes} < 0, '-', '+')"
+    parts = [f"lpad(cast(abs({minutes}) {part} AS string), 2, '0')" for part in ("div 60", "% 60")]
+    return f"if({minutes} = 0, 'Z', concat({sign}, {parts[0]}, ':', {parts[1]}))"
 
 
 def _trimmed(formatted: str) -> str:

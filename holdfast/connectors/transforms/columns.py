@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.connect.options import nearest
 from holdfast.connect.tables import Rows
+from holdfast.connectors.sql.values import Value, as_text
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Key
 from holdfast.model.types import quote
@@ -28,6 +29,14 @@ def find_column(rows: Rows, name: str, stage: str) -> Column:
             code="transform.no_column",
         )
     return found
+
+
+def column_text(rows: Rows, name: str, stage: str) -> "Expression":
+    """Return a column as text, as Java would print it: a timestamp has a T in between."""
+    from pyspark.sql import functions as F
+
+    column = find_column(rows, name, stage)
+    return F.expr(as_text(Value(quote(name)), column.type.kind))
 
 
 def check_new(rows: Rows, names: Sequence[str], stage: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from holdfast.connect.options import option, options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
+from holdfast.connectors.sql.values import Value, as_text
 from holdfast.connectors.transforms.columns import find_column
 from holdfast.errors import UserError
 from holdfast.model.table import Column
@@ -102,7 +103,7 @@ class DataValidator(Transform[DataValidatorOptions]):
     def _message(self, rows: Rows, column: Column, rule: Rule) -> "Expression":
         from pyspark.sql import functions as F
 
-        value = F.coalesce(F.col(quote(column.name)).cast("string"), F.lit("null"))
+        value = F.coalesce(_text(column).cast("string"), F.lit("null"))
         said = rule.custom_message or f"it breaks the rule {_rule_text(rule)}"
         about = f"{self.context.stage}: column '{column.name}' of table {rows.table.path}, value '"
         return F.concat(F.lit(about), F.substring(value, 1, 60), F.lit(f"': {said}."))
@@ -118,7 +119,7 @@ def _broken(column: Column, rule: Rule) -> "Expression":
             return value.isNull()
         case "REGEX":
             flags = "" if rule.case_sensitive else "(?i)"
-            return ~value.cast("string").rlike(rf"{flags}\A(?:{rule.pattern})\z")
+            return ~_text(column).rlike(rf"{flags}\A(?:{rule.pattern})\z")
         case "RANGE":
             return _outside(
                 value,
@@ -166,11 +167,11 @@ def _lit(number: int | None) -> "Expression | None":
 
 
 def _text(column: Column) -> "Expression":
-    """Return what a length is counted of: bytes as they are, the rest as text."""
+    """Return what is looked at: bytes as they are, the rest as the text that Java prints."""
     from pyspark.sql import functions as F
 
-    value = F.col(quote(column.name))
-    return value if column.type.kind == "bytes" else value.cast("string")
+    value, text = F.col(quote(column.name)), Value(quote(column.name))
+    return value if column.type.kind == "bytes" else F.expr(as_text(text, column.type.kind))
 
 
 def _rule_text(rule: Rule) -> str:

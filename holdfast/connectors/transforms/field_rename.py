@@ -4,7 +4,7 @@ from holdfast.connect.options import option, options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
 from holdfast.connectors.transforms.columns import choose_columns
-from holdfast.connectors.transforms.naming import Naming
+from holdfast.connectors.transforms.naming import Naming, javas_find
 
 
 @options
@@ -31,5 +31,6 @@ class FieldRename(Transform[FieldRenameOptions]):
     def apply(self, rows: Rows) -> Rows:
         """Return the table with its columns renamed."""
         given = {s.field_name: s.target_name for s in reversed(self.options.specific)}
-        names = {n: given.get(n) or self.options.new_name(n) for n in rows.table.names}
+        find = javas_find(self.context.stage)
+        names = {n: given.get(n) or self.options.new_name(n, find) for n in rows.table.names}
         return choose_columns(rows, names, self.context.stage)

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from pyspark.sql._typing import UserDefinedFunctionLike
 
 STRICT_PATH = re.compile(r"\$(\.[A-Za-z_]\w*|\['[^'\]]+'\]|\[\d+\])*")
+BROKEN_NUMBER = r"\A-?\d+\.\d+(E-?\d+)?\z"
+"""A number with a point, as Spark writes it."""
+
 SHOWN = 60
 """How much of a value an error shows."""
 
@@ -241,6 +244,9 @@ def _found_strict(text: "Expression", path: str) -> Found:
     value = F.get_json_object(text, path)
     document = F.try_parse_json(text)
     variant = F.try_variant_get(document, path, "variant")
+    # Spark reads a number with a point as a double here, and as its digits there.
+    exact = F.coalesce(F.try_variant_get(document, path, "string"), value)
+    value = F.when(value.rlike(BROKEN_NUMBER), exact).otherwise(value)
     reason = F.when(document.isNull(), "it is not JSON").when(variant.isNull(), MISSING)
     # Spark shows a null in a list as the word.
     null = (value == "null") & F.is_variant_null(variant)

@@ -1,10 +1,21 @@
-"""How FieldRename and TableRename make a new name from an old one."""
+"""How FieldRename and TableRename make a new name from an old one.
+
+Their patterns are Java's, so Java looks for them, in Spark's JVM when the job starts.  What Python
+can tell of a pattern before that is told when the job is checked.
+"""
 
 import re
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 from holdfast.connect.options import option, options
+from holdfast.errors import UserError
+
+Find = Callable[[str, str], list[tuple[int, int]]]
+"""Returns where a Java regular expression matches in a name."""
+
+JAVAS_OWN = re.compile(r"\\[a-zA-Z]|&&|\[[^]]*\[|[?*+}]\+|\(\?")
+"""Notation that Java has alone, or that means something else to Python."""
 
 
 @options
@@ -19,6 +30,8 @@ class Replacement:
         """Yield what is wrong about the expression."""
         if not self.is_regex:
             return
+        if JAVAS_OWN.search(self.replace_from):
+            return  # Java tells when the job starts
         try:
             re.compile(self.replace_from)
         except re.error as error:
@@ -28,12 +41,12 @@ class Replacement:
                 " Correct it, or set is_regex = false.",
             )
 
-    def spans(self, name: str) -> list[tuple[int, int]]:
+    def spans(self, name: str, find: Find) -> list[tuple[int, int]]:
         """Return where this rule matches."""
         if not self.replace_from:
             return []
         if self.is_regex:
-            return [m.span() for m in re.finditer(self.replace_from, name)]
+            return find(self.replace_from, name)
         return [(0, len(name))] if name == self.replace_from else []
 
 
@@ -56,7 +69,7 @@ class Naming:
                 return text.lower()
         return text
 
-    def new_name(self, old: str) -> str:
+    def new_name(self, old: str, find: Find) -> str:
         """Return the new name.
 
         Rules look at the old name as it was; what they put in keeps its own case; the prefix and
@@ -65,7 +78,7 @@ class Naming:
         spans: list[tuple[int, int]] = []
         put = ""
         for rule in self.replacements_with_regex:
-            if found := rule.spans(old):
+            if found := rule.spans(old, find):
                 spans, put = found, rule.replace_to.strip()
         parts: list[str] = []
         at = 0
@@ -74,3 +87,35 @@ class Naming:
             at = end
         parts.append(self.cased(old[at:]))
         return self.prefix.strip() + "".join(parts) + self.suffix.strip()
+
+
+def javas_find(stage: str) -> Find:
+    """Return what finds a pattern as Java does; a pattern that Java does not know is a mistake."""
+    from pyspark.errors import IllegalArgumentException
+    from pyspark.sql import SparkSession
+
+    patterns: dict[str, Any] = {}
+
+    def find(pattern: str, name: str) -> list[tuple[int, int]]:
+        if pattern not in patterns:
+            jvm: Any = SparkSession.active()._jvm
+            try:
+                patterns[pattern] = jvm.java.util.regex.Pattern.compile(pattern)
+            except IllegalArgumentException as error:
+                said = str(error).partition(" near index")[0]
+                raise UserError(
+                    f"{stage}: '{pattern}' is not a Java regular expression: {said}."
+                    " Correct replace_from, or set is_regex = false."
+                ) from error
+        matcher = patterns[pattern].matcher(name)
+        spans = []
+        while matcher.find():
+            spans.append((_place(name, matcher.start()), _place(name, matcher.end())))
+        return spans
+
+    return find
+
+
+def _place(text: str, units: int) -> int:
+    """Return the place of a character that Java counts in units of UTF-16."""
+    return len(text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "replace"))

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from holdfast.connect.options import options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
-from holdfast.connectors.transforms.columns import add_columns, check_unique, find_column
-from holdfast.model.types import quote
+from holdfast.connectors.sql.jvm_functions import GROUP, make_known
+from holdfast.connectors.transforms.columns import add_columns, check_unique, column_text
 
 
 @options
@@ -16,7 +16,7 @@ class RegexExtractOptions:
 
     source_field: str  #: The column to look in; one that is not text is read as text.
     #: A Java regular expression with one group for each new column; its first match counts. A
-    #: group that takes no part in the match gives an empty text.
+    #: group that takes no part in the match gives null.
     regex_pattern: str
     output_fields: list[str]  #: The new text columns, one for each group, in order.
     #: What the new columns hold where nothing matches, one for each; null without it.
@@ -45,13 +45,14 @@ class RegexExtract(Transform[RegexExtractOptions]):
         from pyspark.sql import functions as F
 
         asked = self.options
-        find_column(rows, asked.source_field, self.context.stage)
-        text = F.col(quote(asked.source_field)).cast("string")
+        make_known(rows.frame.sparkSession)
+        text = column_text(rows, asked.source_field, self.context.stage)
+        pattern, first = F.lit(asked.regex_pattern), F.lit(1)
         matches = text.rlike(asked.regex_pattern)
         defaults: Sequence[str | None] = asked.default_values or [None] * len(asked.output_fields)
         new = {}
         for i, (name, default) in enumerate(zip(asked.output_fields, defaults, strict=True)):
-            group = F.regexp_extract(text, asked.regex_pattern, i + 1)
+            group = F.call_function(GROUP, text, pattern, first, first, F.lit(i + 1))
             new[name] = F.when(matches, group).otherwise(F.lit(default))
         return add_columns(rows, new)
 

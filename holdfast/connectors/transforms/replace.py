@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from holdfast.connect.options import options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
-from holdfast.connectors.transforms.columns import add_columns, find_column
-from holdfast.model.types import Type, quote
+from holdfast.connectors.transforms.columns import add_columns, column_text, find_column
+from holdfast.model.types import Type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -41,11 +41,9 @@ class Replace(Transform[ReplaceOptions]):
 
     def apply(self, rows: Rows) -> Rows:
         """Return the table with the column changed in its place."""
-        from pyspark.sql import functions as F
-
         name = self.options.replace_field
         column = find_column(rows, name, self.context.stage)
-        text = F.col(quote(name)).cast("string")
+        text = column_text(rows, name, self.context.stage)
         detail = replace(column, type=Type("string"))
         return add_columns(rows, {name: self._replaced(text)}, [detail])
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from holdfast.connect.options import options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
-from holdfast.connectors.transforms.columns import add_columns, check_unique, find_column
-from holdfast.model.types import quote
+from holdfast.connectors.transforms.columns import add_columns, check_unique, column_text
 
 
 @options
@@ -14,7 +13,7 @@ class SplitOptions:
     """What to cut, where, and into which columns."""
 
     separator: str  #: What stands between two parts, as a Java regular expression.
-    split_field: str  #: The column to cut; it stays as it is.
+    split_field: str  #: The column to cut; it stays as it is. One that is not text is read as text.
     #: The new text columns, in order. The last one takes all that is left; null where a part is
     #: missing.
     output_fields: list[str]
@@ -37,7 +36,6 @@ class Split(Transform[SplitOptions]):
         from pyspark.sql import functions as F
 
         asked = self.options
-        find_column(rows, asked.split_field, self.context.stage)
-        text = F.col(quote(asked.split_field)).cast("string")
+        text = column_text(rows, asked.split_field, self.context.stage)
         parts = F.split(text, asked.separator, len(asked.output_fields))
         return add_columns(rows, {n: F.get(parts, i) for i, n in enumerate(asked.output_fields)})

@@ -77,7 +77,7 @@ OPERATORS = [
     ("nothing <> 'x'", True, "boolean"),
     ("name != 'x'", True, "boolean"),
     ("nothing = 'x'", None, "boolean"),
-    ("name = 5", None, "boolean"),
+    ("name = 5", False, "boolean"),
     ("number_text > 12", True, "boolean"),
     ("id IN (1, NULL)", True, "boolean"),
     ("id NOT IN (2, NULL)", True, "boolean"),
