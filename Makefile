@@ -19,10 +19,10 @@ SEED ?=
 CLUSTER ?=
 CROWD ?= 200
 
-.PHONY: help setup demo test lint fmt sim crashpoints mutants sinks api chaos kills frozen crowd compat bench performance docs jar ui ui-test screenshots clean
+.PHONY: help setup demo demo-cluster test lint fmt sim crashpoints mutants sinks api chaos kills frozen crowd compat bench performance docs jar ui ui-test screenshots clean
 
 help: ## List the verbs
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml uv.lock
 	@$(PY) -m pip --version >/dev/null 2>&1 || python3 -m venv $(VENV)
@@ -34,6 +34,9 @@ setup: $(READY) ## Make the virtual environment (.venv) from the lock file
 
 demo: $(READY) ## Run a job worth seeing: three tables, transforms, files out
 	@$(PY) -m holdfast run examples/shop.conf
+
+demo-cluster: $(READY) ## A master, a worker, the pages and two live jobs, until Ctrl-C
+	@exec $(PY) -m examples.demo_cluster
 
 test: $(READY) ## Run everything: lint, types, unit, connectors, compat, processes
 	@$(MAKE) --no-print-directory lint
