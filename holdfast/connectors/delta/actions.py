@@ -3,20 +3,28 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from holdfast.connectors.delta.partitions import log_value
 from holdfast.connectors.lake.footers import ColumnStats, Part
+from holdfast.connectors.lake.partitions import value_texts
 from holdfast.model.tree import Plain
 
 VERSION = 1
 TEXT_MAX = 256
 """Longer texts are no use as bounds."""
 
-_PLAIN_FOLDER = re.compile(r"[\w=.,+-]+(/[\w=.,+-]+)*")
+LAST_MOMENT = datetime.max.replace(tzinfo=UTC) - timedelta(milliseconds=1)
+
+NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+FOLDER_MAX = 200
+"""Disks bear names of 255 bytes."""
+
+_PLAIN_FOLDER = re.compile(r"[\w=.,+-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +62,25 @@ class Staged:
         return cls(**(stored | {"files": [File(**f) for f in stored["files"]]}))
 
 
-def file_of(part: Part, folder: str, partitions: Sequence[str]) -> File:
-    """Return how a staged file will be added to the table."""
-    where, _, name = part.path.rpartition("/")
-    # The log has paths as URLs; folders are only for people, so odd ones are named otherwise.  Not
-    # left out: Spark gives files of one task the same name in every partition.
-    if where and not _PLAIN_FOLDER.fullmatch(where):
-        where = f"partition={hashlib.sha256(where.encode()).hexdigest()[:32]}"
-    final = f"{where}/{name}" if where else name
+def file_of(part: Part, folder: str, kinds: Mapping[str, str]) -> File:
+    """Return how a staged file will be added to the table; `kinds`: by what it is partitioned."""
+    texts = zip(kinds.items(), value_texts(part.partition), strict=True)
+    values = {key: log_value(text, kind) for (key, kind), text in texts}
+    # Folders are only for people, and the log has their names as URLs: odd values have others.
+    # Not none: Spark gives files of one task the same name in every partition.
+    pieces = [f"{k}={NULL_FOLDER if v is None else v}" for k, v in values.items()]
+    where = "/".join(pieces)
+    plain = NULL_FOLDER not in values.values() and all(map(_PLAIN_FOLDER.fullmatch, pieces))
+    if where and not (plain and len(where) <= FOLDER_MAX):
+        # No "=" in it, or readers would take it for a value.
+        where = hashlib.sha256(json.dumps(list(values.values())).encode()).hexdigest()[:32]
+    name = part.path.rpartition("/")[2]
     return File(
         staged=f"{folder}/{part.path}",
-        final=final,
+        final=f"{where}/{name}" if where else name,
         bytes=part.bytes,
         rows=part.rows,
-        partition=dict(zip(partitions, part.partition, strict=True)),
+        partition=values,
         stats=json.dumps(_stats(part.rows, part.columns)),
     )
 
@@ -107,5 +120,8 @@ def _moment(value: datetime, up: bool) -> str | None:
     if value.tzinfo is None:
         return None
     if up and value.microsecond % 1000:
+        if value > LAST_MOMENT:
+            return None  # the next millisecond is in a year of five digits
         value += timedelta(milliseconds=1)
-    return value.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value.microsecond // 1000:03}Z"
+    # Not strftime: on Linux it writes the year 1 with one digit.
+    return value.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

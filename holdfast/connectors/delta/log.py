@@ -18,13 +18,16 @@ from holdfast.connectors.delta.lines import facts
 from holdfast.connectors.delta.schema import from_delta, refusals
 from holdfast.connectors.lake.place import Place
 from holdfast.connectors.library import load_library
-from holdfast.errors import OutcomeUnknown, Unavailable, UserError
+from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
 from holdfast.model.table import Column
 
 log = logging.getLogger("holdfast")
 
 CHECKPOINT_EVERY = 10
 """After so many versions the state is written down whole, so that nobody reads a long log."""
+
+FOR_EVER = ("is not supported", "catalog-managed")
+"""What the library says where it never reads a table."""
 
 INTERVAL = "delta.checkpointInterval"
 TRIES = 20
@@ -115,7 +118,7 @@ class DeltaLog:
 
     def refusals(self) -> list[str]:
         """Return what this table asks of its writers that we cannot do."""
-        return refusals(self.schema, self._table.metadata().configuration)
+        return refusals(self.schema, self._table.metadata().configuration, self.protocol)
 
     def clear(self) -> None:
         """Remove all rows; former versions of the table keep them."""
@@ -152,7 +155,15 @@ class DeltaLog:
                     create_checkpoint=False, cleanup_expired_logs=False
                 ),
             )
-        except library.exceptions.CommitFailedError:
+        except library.exceptions.CommitFailedError as error:
+            found = self.load(self.place)
+            if found is not None and found.version == at:
+                raise UserError(
+                    f"Delta cannot commit to {self.place.url}: {error}. Nobody else has changed"
+                    " the table, so trying again does not help. Change the table, or write to"
+                    " another one.",
+                    code="sink.commit_refused",
+                ) from error
             return False
         except (library.exceptions.DeltaError, OSError) as error:
             raise unknown(identifier, self.place, error) from error
@@ -202,7 +213,13 @@ def unknown(identifier: Identifier, place: Place, error: Exception) -> OutcomeUn
     )
 
 
-def _unreadable(place: Place, error: Exception) -> Unavailable:
+def _unreadable(place: Place, error: Exception) -> HoldfastError:
+    if any(said in str(error) for said in FOR_EVER):
+        return UserError(
+            f"Delta cannot write to {place.url}: the library that reads its log says: {error}."
+            " Change the table, or write to another one.",
+            code="sink.table_refused",
+        )
     return Unavailable(
         f"Delta cannot read the table {place.url}: {error}.", code="sink.table_unreadable"
     )

@@ -10,11 +10,13 @@ from holdfast.connectors.delta.actions import VERSION, Staged, file_of
 from holdfast.connectors.delta.commit import check, commit
 from holdfast.connectors.delta.log import DeltaLog, check_library
 from holdfast.connectors.delta.options import DeltaSinkOptions
-from holdfast.connectors.delta.schema import to_delta
+from holdfast.connectors.delta.partitions import TEXTS
+from holdfast.connectors.delta.schema import lengths, to_delta
 from holdfast.connectors.delta.tails import TailLog, Tails
 from holdfast.connectors.lake.columns import fit, fitted
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
+from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.place import Place, jar_problem, no_table
 from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
@@ -127,10 +129,15 @@ is the one whose `holdfast.number` is the savepoint's checkpoint, or the last on
 
     def _check(self, log: DeltaLog | TailLog, options: DeltaSinkOptions) -> None:
         wrong = log.refusals()
+        wrong += [
+            f"partitions by {column.name}, which is {column.type}"
+            for column in log.columns
+            if column.name in log.partitions and column.type.kind not in TEXTS
+        ]
         if wrong:
             raise UserError(
                 f"Delta cannot write to {options.url}: the table asks for {', '.join(wrong)}, which"
-                " this sink does not do.",
+                " this sink does not do. Change the table, or write to another one.",
                 code="sink.table_refused",
             )
         refuse_unpartitioned(f"Delta cannot write to {options.url}", log.partitions, options)
@@ -154,9 +161,11 @@ is the one whose `holdfast.number` is the savepoint's checkpoint, or the last on
             log = self._create(rows.table, options)
         self._check(log, options)
         about = f"Delta cannot write to {place.url}"
-        ready = fitted(rows, log.columns, about, log.partitions)
+        ready = fitted(rows, log.columns, about, log.partitions, lengths(log.schema))
+        columns = {c.name: c for c in log.columns}
+        kinds = {key: columns[key].type.kind for key in log.partitions}
         try:
-            parts = _stage(ready, place.below(folder), log.partitions, options.rows_per_file)
+            parts = _stage(ready, place.below(folder), kinds, options.rows_per_file, about)
             refuse_nulls(log.columns, parts, about)
         except BaseException:
             place.remove(folder)
@@ -169,17 +178,23 @@ is the one whose `holdfast.number` is the savepoint's checkpoint, or the last on
             folder=folder,
             columns=_columns(log, ready.table.names),
             partitions=log.partitions,
-            files=[file_of(part, folder, log.partitions) for part in parts],
+            files=[file_of(part, folder, kinds) for part in parts],
         )
         counted, size = sum(p.rows for p in parts), sum(p.bytes for p in parts)
         yield Committable(VERSION, str(rows.table.path), counted, size, staged.to_plain())
 
 
-def _stage(rows: Rows, folder: Place, keys: Sequence[str], rows_max: int) -> list[Part]:
-    parts = None if keys else stage_batches(rows, folder, rows_max=rows_max)
+def _stage(
+    rows: Rows, folder: Place, kinds: Mapping[str, str], rows_max: int, about: str
+) -> list[Part]:
+    """Let Spark write rows into a folder, without the columns of `kinds`, by which it sorts."""
+    parts = None if kinds else stage_batches(rows, folder, rows_max=rows_max)
     if parts is None:
-        stage(rows.frame, folder, partitions=keys, rows_max=rows_max)
-        parts = staged_parts(folder, keys)
+        keys = list(kinds)
+        frame = keyed(rows.frame, keys, kinds, about, TEXTS, empty=False).drop(*keys)
+        names = partition_names(keys)
+        stage(frame, folder, partitions=names, rows_max=rows_max)
+        parts = staged_parts(folder, names)
     return parts
 
 

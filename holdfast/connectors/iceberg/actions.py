@@ -2,23 +2,25 @@
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from holdfast.connectors.iceberg.library import iceberg
+from holdfast.connectors.iceberg.wishes import final_path, metrics_of
 from holdfast.connectors.lake.footers import ColumnStats, Part
 from holdfast.connectors.lake.partitions import value_texts
 from holdfast.model.tree import Plain
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
-    from pyiceberg.schema import Schema
     from pyiceberg.table.metadata import TableMetadata
 
+    from holdfast.connectors.iceberg.table import IcebergTable
+
 VERSION = 1
-BOUND_MAX = 16
-"""Longer texts are cut to serve as bounds, as Iceberg's own writers do."""
+FOLDER_MAX = 200
+"""Disks bear names of 255 bytes."""
 
 _PLAIN_FOLDER = re.compile(r"[\w=.,+-]+(/[\w=.,+-]+)*")
 
@@ -75,20 +77,26 @@ class Staged:
 
 
 def file_of(
-    part: Part, number: int, folder: str, schema: "Schema", partitions: Sequence[str]
+    part: Part, number: int, folder: str, table: "IcebergTable", properties: Mapping[str, str]
 ) -> File:
-    """Return how a staged file will be added to the table."""
+    """Return how a staged file will be added to the table; `properties` has the table's wishes."""
     values = value_texts(part.partition)
-    pairs = zip(partitions, values, strict=True)
+    pairs = zip(table.partitions, values, strict=True)
     where = "/".join(f"{k}={'null' if v is None else v}" for k, v in pairs)
     # Spark gives files of one task the same name in every partition.
     name = f"{number:05}-{part.path.rpartition('/')[2]}"
     # Folders are only for people, so odd ones are left out.
-    final = f"data/{where}/{name}" if _PLAIN_FOLDER.fullmatch(where) else f"data/{name}"
-    known = {f.name: f for f in schema.fields}
-    columns = {str(known[n].field_id): (known[n].field_type, s) for n, s in part.columns.items()
-               if n in known}  # fmt: skip
-    bounds = {number: _bounds(kind, stats) for number, (kind, stats) in columns.items()}
+    plain = len(where) <= FOLDER_MAX and _PLAIN_FOLDER.fullmatch(where)
+    final = final_path(properties, table.location, where if plain else "", name)
+    known = {f.name: f for f in table.schema.fields}
+    columns, bounds = {}, {}
+    for column, stats in part.columns.items():
+        mode, most = metrics_of(properties, column)
+        if column in known and mode != "none":
+            key = str(known[column].field_id)
+            columns[key] = stats
+            if mode != "counts":
+                bounds[key] = _bounds(known[column].field_type, stats, most)
     return File(
         staged=f"{folder}/{part.path}",
         final=final,
@@ -96,9 +104,9 @@ def file_of(
         rows=part.rows,
         partition=values,
         offsets=list(part.offsets),
-        sizes={n: s.bytes for n, (_, s) in columns.items()},
-        values={n: s.values for n, (_, s) in columns.items()},
-        nulls={n: s.nulls for n, (_, s) in columns.items() if s.nulls is not None},
+        sizes={n: s.bytes for n, s in columns.items()},
+        values={n: s.values for n, s in columns.items()},
+        nulls={n: s.nulls for n, s in columns.items() if s.nulls is not None},
         low={n: low for n, (low, _) in bounds.items() if low is not None},
         high={n: high for n, (_, high) in bounds.items() if high is not None},
     )
@@ -114,8 +122,8 @@ def data_file(file: File, location: str, metadata: "TableMetadata") -> "DataFile
         None if text is None else to_value(kind, text)
         for kind, text in zip(kinds, file.partition, strict=True)
     ]
+    # Without the version of the table: the library's writer of manifests makes version 1 of this.
     made: DataFile = manifest.DataFile.from_args(
-        _table_format_version=metadata.format_version,
         content=manifest.DataFileContent.DATA,
         file_path=f"{location.rstrip('/')}/{file.final}",
         file_format=manifest.FileFormat.PARQUET,
@@ -141,17 +149,20 @@ def _numbers(stored: Mapping[str, int]) -> dict[int, int]:
     return {int(number): value for number, value in stored.items()}
 
 
-def _bounds(kind: Any, stats: ColumnStats) -> tuple[str | None, str | None]:
-    """Return the least and the greatest value as Iceberg's bytes; None where it has none."""
+def _bounds(kind: Any, stats: ColumnStats, most: int | None) -> tuple[str | None, str | None]:
+    """Return the least and the greatest value as Iceberg's bytes; None where it has none.
+
+    Texts and bytes longer than `most` are cut, as Iceberg's own writers do.
+    """
     low, high = stats.low, stats.high
     if low is None or high is None:
         return None, None
     cut = iceberg("utils.truncate")
     match low, high:
-        case str(), str():
-            low, high = low[:BOUND_MAX], cut.truncate_upper_bound_text_string(high, BOUND_MAX)
-        case bytes(), bytes():
-            low, high = low[:BOUND_MAX], cut.truncate_upper_bound_binary_string(high, BOUND_MAX)
+        case str(), str() if most:
+            low, high = low[:most], cut.truncate_upper_bound_text_string(high, most)
+        case bytes(), bytes() if most:
+            low, high = low[:most], cut.truncate_upper_bound_binary_string(high, most)
     to_bytes = iceberg("conversions").to_bytes
     return _text(to_bytes(kind, low)), None if high is None else _text(to_bytes(kind, high))
 

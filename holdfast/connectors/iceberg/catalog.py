@@ -1,13 +1,13 @@
 """Open a catalog, and find tables in it."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from holdfast.connectors.iceberg.hadoop import HadoopCatalog
 from holdfast.connectors.iceberg.library import iceberg, troubles
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
-from holdfast.connectors.lake.place import S3_SCHEMES, Place
+from holdfast.connectors.iceberg.places import place_of
 from holdfast.errors import Unavailable, UserError
 
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
@@ -31,21 +31,6 @@ def open_catalog(options: IcebergSinkOptions) -> Any:
             f"Iceberg cannot reach the catalog {options.catalog_name}: {error}.",
             code="sink.catalog_unavailable",
         ) from error
-
-
-def place_of(location: str, s3: Mapping[str, str] | None = None) -> Place:
-    """Return the folder that a catalog names.  Raises UserError for one we cannot write to."""
-    scheme, colon, rest = location.partition(":")
-    if not colon:
-        return Place(location)
-    if scheme == "file":  # with one slash or three, and nothing in it is quoted
-        return Place("/" + rest.lstrip("/"))
-    if scheme in S3_SCHEMES:
-        return Place(location, s3 or {})
-    raise UserError(
-        f"Iceberg cannot write to {location}: this sink writes to folders and to S3.",
-        code="sink.location",
-    )
 
 
 def tables_like(catalog: Any, options: IcebergSinkOptions) -> Iterator[tuple[str, ...]]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.table import IcebergTable
+from holdfast.connectors.iceberg.wishes import refused_wishes
 from holdfast.connectors.lake.columns import fit
 from holdfast.connectors.lake.partitions import TEXTS
 from holdfast.errors import UserError
@@ -13,10 +14,12 @@ from holdfast.model.table import Column, Table
 def check_table(table: IcebergTable, rows: Table, options: IcebergSinkOptions) -> None:
     """Raise UserError if rows like these cannot be written to a table."""
     about = f"Iceberg cannot write to {options.named}"
-    wrong = table.refusals()
+    wishes = {**table.properties, **options.write_props}
+    wrong = [*table.refusals(), *refused_wishes(wishes, table.location)]
     if wrong:
         raise UserError(
-            f"{about}: the table asks for {', '.join(wrong)}, which this sink does not do.",
+            f"{about}: the table asks for {', '.join(wrong)}, which this sink does not do."
+            " Change the table, or write to another one.",
             code="sink.table_refused",
         )
     columns, there = table.columns, table.partitions

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from holdfast.connect.options import option, options
 from holdfast.connectors.iceberg.codecs import CODECS
+from holdfast.connectors.iceberg.wishes import FORMAT, refused_wishes
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
 from holdfast.connectors.lake.place import S3_OPTIONS, S3_SCHEMES, place_problem, same_place
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
@@ -22,7 +23,6 @@ S3_PROPERTIES = {
 }
 
 CODEC = "write.parquet.compression-codec"
-FORMAT = "write.format.default"
 
 
 def _where(catalog: Mapping[str, str]) -> Plain:
@@ -82,9 +82,13 @@ class IcebergSinkOptions(MarkDoneOptions):
             given = getattr(self, name)
             if given.get(FORMAT, "parquet").lower() != "parquet":
                 yield name, f"{FORMAT}: this sink writes Parquet, not {given[FORMAT]}."
+                continue
             code = [key for key in given if ".py-" in key]
             if code:
                 yield name, f"{code[0]} names code to run, and is refused."
+                continue
+            for wish in refused_wishes(given):
+                yield name, f"this sink does not do {wish}."
             codec = given.get(CODEC, "zstd").lower()
             if codec not in CODECS:
                 yield name, f"{CODEC} must be one of {', '.join(CODECS)}, not '{codec}'."

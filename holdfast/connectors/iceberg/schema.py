@@ -1,12 +1,9 @@
 """Columns as Iceberg describes them, and the numbers it knows them by."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from holdfast.connectors.iceberg.library import iceberg
-from holdfast.connectors.lake.parquet import ARROWS_FIELD_ID
 from holdfast.errors import UserError
 from holdfast.model.table import Column
 from holdfast.model.types import Type, quote, row
@@ -68,22 +65,16 @@ def from_iceberg(schema: "Schema", about: str) -> list[Column]:
     return columns
 
 
-def is_numbered(schema: "Schema") -> bool:
-    """Say whether Spark can write the number of every field: not those inside lists and maps."""
-    types = iceberg("types")
-    return not any(
-        isinstance(schema.find_field(number).field_type, types.ListType | types.MapType)
-        for number in schema.field_ids
-    )
-
-
 def numbered(frame: "DataFrame", schema: "Schema") -> "DataFrame":
-    """Return the same rows; Parquet files of them will know columns by the table's numbers."""
+    """Return the same rows; Parquet files of them will know columns by the table's numbers.
+
+    All but those inside lists and maps, which Spark does not write.
+    """
     from pyspark.sql.types import StructType
 
     known = {field.name: field for field in schema.fields}
     described = frame.schema.jsonValue()
-    rows = [field for field in described["fields"] if isinstance(field["type"], dict)]
+    rows = [field for field in described["fields"] if _is_row(field["type"])]
     for field in rows:
         inner: Any = known[field["name"]].field_type
         _number(field["type"], inner)
@@ -98,23 +89,18 @@ def numbered(frame: "DataFrame", schema: "Schema") -> "DataFrame":
     )
 
 
-def has_numbers(fields: Iterable["pa.Field[Any]"]) -> bool:
-    """Say whether every field of a Parquet file, also inside rows, has a number."""
-    return all(
-        ARROWS_FIELD_ID in (field.metadata or {})
-        and (not isinstance(field.type, pa.StructType) or has_numbers(field.type))
-        for field in fields
-    )
-
-
 def _number(described: dict[str, Any], struct: "StructType") -> None:
     known = {field.name: field for field in struct.fields}
     for field in described["fields"]:
         found = known[field["name"]]
         field["metadata"] = {FIELD_ID: found.field_id}
-        if isinstance(field["type"], dict):
+        if _is_row(field["type"]):
             inner: Any = found.field_type
             _number(field["type"], inner)
+
+
+def _is_row(described: Any) -> bool:
+    return isinstance(described, dict) and described["type"] == "struct"
 
 
 def _field(name: str, kind: Any, numbers: Iterator[int]) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from holdfast.connect.plugin import Context
 from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers, Sink, Staging
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.iceberg.actions import VERSION, Staged, file_of
-from holdfast.connectors.iceberg.catalog import open_catalog, place_of, tables_like
+from holdfast.connectors.iceberg.catalog import open_catalog, tables_like
 from holdfast.connectors.iceberg.commit import check, commit
 from holdfast.connectors.iceberg.fits import check_table
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
+from holdfast.connectors.iceberg.places import place_of
 from holdfast.connectors.iceberg.rows import stage_rows
 from holdfast.connectors.iceberg.schema import to_iceberg
 from holdfast.connectors.iceberg.table import IcebergTable
@@ -46,10 +47,8 @@ snapshots of this sink are kept (`holdfast.snapshots-to-keep` of the table says 
 all that have a tag or a branch and all that others have made. No files are removed with them: let
 the table's own maintenance remove orphan files now and then.
 
-Files have the field ids of the table. Where a table has lists or maps, whose ids Spark does not
-write, its columns are found by name instead (`schema.name-mapping.default`). Tables that are
-there may be partitioned by columns as they are; those partitioned by days, buckets and the like
-are refused, as are tables of format version 3.
+Files have the field ids of the table, also inside lists and maps: Spark does not write those, so
+the footers of its files get them behind it (on object stores such a file is written once more).
 
 | `type` of `iceberg.catalog.config` | what it is |
 | --- | --- |
@@ -195,7 +194,7 @@ are refused, as are tables of format version 3.
         check_table(table, rows.table, options)
         place = table.place
         try:
-            parts, with_ids = stage_rows(rows, table, options, place.below(folder))
+            parts = stage_rows(rows, table, options, place.below(folder))
             refuse_nulls(table.columns, parts, f"Iceberg cannot write to {options.named}")
         except BaseException:
             place.remove(folder)
@@ -208,10 +207,10 @@ are refused, as are tables of format version 3.
             location=table.location,
             folder=folder,
             spec=table.spec,
-            fields=table.fields(by_name=not with_ids),
-            numbered=with_ids,
+            fields=table.fields(by_name=False),
+            numbered=True,
             files=[
-                file_of(part, number, folder, table.schema, table.partitions)
+                file_of(part, number, folder, table, {**table.properties, **options.write_props})
                 for number, part in enumerate(parts)
             ],
             partitions=table.partitions,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from holdfast.connect.sink import Identifier
 from holdfast.connectors.iceberg.actions import File, data_file
 from holdfast.connectors.iceberg.append import append_to, change_of
-from holdfast.connectors.iceberg.catalog import place_of
 from holdfast.connectors.iceberg.library import iceberg, troubles
+from holdfast.connectors.iceberg.places import place_of
 from holdfast.connectors.iceberg.schema import from_iceberg
 from holdfast.connectors.lake.place import Place
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError

@@ -1,8 +1,9 @@
 """Fit the rows of a stream to the columns of a table that is there, or say how they differ."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from holdfast.connect.tables import Rows
+from holdfast.connectors.lake.limits import Limit, limited
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 from holdfast.model.types import Type, quote
@@ -16,6 +17,7 @@ WIDER = {
 }
 """Which types hold every value of another."""
 
+NO_LIMITS: Mapping[str, Limit] = {}
 DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 
 
@@ -55,10 +57,13 @@ def fit(
     return fits
 
 
-def fitted(rows: Rows, there: Sequence[Column], about: str, partitions: Sequence[str] = ()) -> Rows:
+def fitted(
+    rows: Rows, there: Sequence[Column], about: str, partitions: Sequence[str] = (),
+    limits: Mapping[str, Limit] = NO_LIMITS,
+) -> Rows:  # fmt: skip
     """Return rows with exactly the columns that are written."""
     fits = fit(there, rows.table.columns, about, partitions)
-    return rows.projected(fits)
+    return rows.projected(limited(fits, limits, about))
 
 
 def matched(keys: Sequence[str], table: Table, about: str) -> list[str]:

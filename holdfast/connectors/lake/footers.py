@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Container, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote
@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
+from holdfast.connectors.lake.parquet import WITH_NAN
 from holdfast.connectors.lake.place import Place
 
-NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 READERS = 8
 
 
@@ -34,14 +34,14 @@ class ColumnStats:
 class Part:
     """A staged file: its path in the staging folder, and what is in it.
 
-    `partition` has a text, or None for null, for each partition column; Spark writes the empty
-    text as null, too.  `columns` has the columns that are no rows, lists or maps.
+    `partition` has the text that Spark has sorted rows by for each partition column.  `columns`
+    has the columns that are no rows, lists or maps.
     """
 
     path: str
     rows: int
     bytes: int
-    partition: tuple[str | None, ...] = ()
+    partition: tuple[str, ...] = ()
     columns: dict[str, ColumnStats] = field(default_factory=dict)
     offsets: tuple[int, ...] = ()
     """Where each row group begins."""
@@ -70,10 +70,9 @@ def staged_parts(
         return [part for part in pool.map(read, found) if part.rows]
 
 
-def partition_values(path: str, count: int) -> tuple[str | None, ...]:
-    """Return the partition values in a path that Spark has written."""
-    texts = [unquote(piece.partition("=")[2]) for piece in path.split("/")[:count]]
-    return tuple(None if text == NULL_PARTITION else text for text in texts)
+def partition_values(path: str, count: int) -> tuple[str, ...]:
+    """Return the texts in a path that Spark has sorted rows by."""
+    return tuple(unquote(piece.partition("=")[2]) for piece in path.split("/")[:count])
 
 
 def _part(path: str, size: int, footer: pq.FileMetaData, partitions: int) -> Part:
@@ -83,6 +82,10 @@ def _part(path: str, size: int, footer: pq.FileMetaData, partitions: int) -> Par
         for n in range(footer.num_columns)
         if footer.schema.column(n).path == footer.schema.column(n).name
     }
+    # NaN is greater than all numbers to some readers, and not a number to others.
+    said = (footer.metadata or {}).get(WITH_NAN.encode(), b"[]")
+    for name in json.loads(said):
+        columns[name] = replace(columns[name], low=None, high=None)
     return Part(
         path=path,
         rows=footer.num_rows,
@@ -125,6 +128,8 @@ def _bounds(stats: Any, column: pq.ColumnSchema) -> tuple[Any, Any] | None:
         low, high = stats.min, stats.max
     except pa.ArrowNotImplementedError:
         return _decimal_bounds(stats, column)
+    except OverflowError:
+        return None  # a day or an instant that Python has no year for
     if isinstance(low, float) and not (math.isfinite(low) and math.isfinite(high)):
         return None
     return low, high

@@ -5,12 +5,14 @@ same way.  Each task writes under names that nobody else has, so that one that r
 files, and only those that Spark reports are committed.
 """
 
+import json
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from holdfast.connect.batches import Batches
@@ -24,6 +26,9 @@ CODECS = {"lz4_raw": "lz4", "uncompressed": "none"}
 """What Arrow calls the codecs that Spark has other names for."""
 
 ARROWS_FIELD_ID = b"PARQUET:field_id"
+
+WITH_NAN = "holdfast.columns-with-nan"
+"""What a footer calls the columns with a NaN: Arrow leaves NaN out of the bounds of a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +53,16 @@ class ParquetWriter:
         # Spark's own numbers begin anew with each Spark, and a table keeps a file's name for ever.
         name = f"part-{task.partitionId():05d}-{uuid.uuid4()}-{number:05d}.parquet"
         rows, writer = 0, None
+        with_nan: dict[str, None] = {}
         try:
             for group in _grouped(batches):
                 if writer is None:
                     writer = self._open(name, group.schema)
                 writer.write_table(group, row_group_size=group.num_rows)
                 rows += group.num_rows
+                with_nan |= dict.fromkeys(_with_nan(group))
+            if writer and with_nan:
+                writer.add_key_value_metadata({WITH_NAN: json.dumps(list(with_nan))})
         finally:
             if writer:
                 writer.close()
@@ -92,6 +101,13 @@ def write_batches(
         assert isinstance(name, str) and isinstance(rows, int)
         made[name] = rows
     return made
+
+
+def _with_nan(group: pa.Table) -> Iterator[str]:
+    """Yield the columns that have a NaN."""
+    for name, column in zip(group.column_names, group.columns, strict=True):
+        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+            yield name
 
 
 def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -8,7 +8,7 @@ from holdfast.connectors.paimon.options import PaimonSinkOptions
 from holdfast.connectors.paimon.refusals import SEQUENCE, option_refusals
 from holdfast.connectors.paimon.schema import PaimonSchema
 from holdfast.connectors.paimon.table import PaimonTable
-from holdfast.connectors.paimon.types import kind_of
+from holdfast.connectors.paimon.types import kind_of, nested_lengths
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 
@@ -35,6 +35,12 @@ def check_schema(schema: PaimonSchema, about: str) -> None:
         *option_refusals(schema.options, schema.keys, schema.partitions),
         *_partition_refusals(schema),
         *_key_refusals(schema),
+        *(
+            f"column {name} has texts or bytes of limited length inside; this sink keeps limits of"
+            " whole columns alone."
+            for name, kind in schema.types.items()
+            if nested_lengths(kind)
+        ),
     ]
     if wrong:
         raise UserError(f"{about}: {' '.join(wrong)}", code="sink.table_refused")

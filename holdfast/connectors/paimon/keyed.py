@@ -48,7 +48,7 @@ def stage_keyed(
         *aliased(column_sql(rows, table, about)),
         *order,
     )
-    frame = keyed(frame, schema.partitions, kinds)
+    frame = keyed(frame, schema.partitions, kinds, about)
     frame = frame.selectExpr("*", f"{bucket_sql(schema)} AS {BUCKET}").repartition(*names)
     within = ", ".join([*names, *map(quote, schema.own_keys)])
     by = ", ".join(f"{one} DESC NULLS LAST" for one in [*_sequence(schema), *order])

@@ -17,6 +17,7 @@ ONLY = {
     "merge-engine": (("deduplicate",), "for each key the last row counts"),
     "tag.automatic-creation": (("none",), "no tags are made by time"),
     "local-merge-buffer-size": ((), "rows of one key are merged where they are written"),
+    "manifest.format": (("avro",), "manifests are read and written as Avro alone"),
     "data-file.path-directory": ((), "files are kept where Paimon has them by default"),
     "data-file.external-paths": ((), "files are kept inside the table"),
     "partition.expiration-time": ((), "partitions do not expire"),

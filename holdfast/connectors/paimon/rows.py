@@ -6,11 +6,13 @@ Files have all columns of the table, those it is partitioned by too, as Paimon's
 from holdfast.connect.tables import Rows
 from holdfast.connectors.lake.columns import fit
 from holdfast.connectors.lake.footers import Part, staged_parts
+from holdfast.connectors.lake.limits import limited
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.place import Place
 from holdfast.connectors.lake.stage import stage, stage_batches
 from holdfast.connectors.paimon.schema import PaimonSchema
 from holdfast.connectors.paimon.table import PaimonTable
+from holdfast.connectors.paimon.types import lengths
 
 CODEC, CODEC_DEFAULT = "file.compression", "zstd"
 CODECS = {
@@ -29,7 +31,8 @@ def stage_rows(rows: Rows, table: PaimonTable, folder: Place, about: str) -> lis
     parts = None if names else stage_batches(ready, folder, codec=codec)
     if parts is not None:
         return parts
-    stage(keyed(ready.frame, schema.partitions, kinds), folder, partitions=names, codec=codec)
+    frame = keyed(ready.frame, schema.partitions, kinds, about)
+    stage(frame, folder, partitions=names, codec=codec)
     return staged_parts(folder, names)
 
 
@@ -37,6 +40,7 @@ def column_sql(rows: Rows, table: PaimonTable, about: str) -> dict[str, str]:
     """Return what is written to each column of the table, as Spark SQL; null where none arrives."""
     columns = table.schema.columns(about)
     fits = fit(columns, rows.table.columns, about, table.schema.partitions)
+    fits = limited(fits, lengths(table.schema.types), about)
     return {c.name: fits.get(c.name, f"CAST(NULL AS {c.type.ddl})") for c in columns}
 
 

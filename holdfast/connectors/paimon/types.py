@@ -1,11 +1,12 @@
 """Paimon's types, as its files spell them, and ours."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from holdfast.connectors.lake.limits import Limit
 from holdfast.model.types import Type, row
 
 NOT_NULL = " NOT NULL"
@@ -28,6 +29,8 @@ VECTORS = ("float_vector", "float16_vector", "bfloat16_vector")
 _SPELLED = {"INTEGER": "INT", "CHAR": "STRING", "VARCHAR": "STRING", "BINARY": "BYTES",
             "VARBINARY": "BYTES", "NUMERIC": "DECIMAL", "DEC": "DECIMAL"}  # fmt: skip
 _DEFAULTS = {"DECIMAL": (10, 0), "TIMESTAMP": (6, 0), "TIMESTAMP_LTZ": (6, 0)}
+_LENGTH = re.compile(r"(CHAR|VARCHAR|BINARY|VARBINARY)(?:\s*\((\d+)\))?")
+UNLIMITED = (1 << 31) - 1
 _TYPE = re.compile(r"([A-Z_]+)\s*(?:\((\d+)(?:,\s*(\d+))?\))?(.*)")
 
 
@@ -53,6 +56,27 @@ def kind_of(text: str) -> Kind:
     if found[2] and name not in ("STRING", "BYTES"):
         precision, scale = int(found[2]), int(found[3] or 0)
     return Kind(name, precision, scale)
+
+
+def lengths(types: Mapping[str, Any]) -> dict[str, Limit]:
+    """Return how long values may be, of the columns whose types say it."""
+    found = {}
+    for name, described in types.items():
+        said = _LENGTH.fullmatch(str(described).removesuffix(NOT_NULL).strip().upper())
+        if said and int(said[2] or 1) < UNLIMITED:
+            text = said[1].endswith("CHAR")
+            spelled = f"{said[1]}({said[2] or 1})"
+            found[name] = Limit(spelled, int(said[2] or 1), text, not said[1].startswith("VAR"))
+    return found
+
+
+def nested_lengths(described: Any, depth: int = 0) -> bool:
+    """Say whether a type has a part whose values may only be so long."""
+    if isinstance(described, dict):
+        parts = [described.get(key) for key in ("element", "key", "value")]
+        parts += [field["type"] for field in described.get("fields", ())]
+        return any(nested_lengths(part, depth + 1) for part in parts if part is not None)
+    return depth > 0 and bool(lengths({"": described}))
 
 
 def is_nullable(described: Any) -> bool:

@@ -66,7 +66,7 @@ class World:
         pq.write_table(rows, Path(table.place.path, folder, f"part-{self.next}.parquet"))
         parts = staged_parts(table.place.below(folder))
         fields = table.fields(by_name=not numbered)
-        files = [file_of(part, n, folder, table.schema, []) for n, part in enumerate(parts)]
+        files = [file_of(part, n, folder, table, {}) for n, part in enumerate(parts)]
         made = Staged(table.name, table.location, folder, table.spec, fields, numbered, files)
         whole = Committable(VERSION, "db.rows", 1, files[0].bytes, made.to_plain())
         return Committable(**json.loads(json.dumps(asdict(whole))))

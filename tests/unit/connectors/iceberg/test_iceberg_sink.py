@@ -101,14 +101,14 @@ def test_files_know_columns_by_the_numbers_of_the_table(
     assert row == {"title": "x", "part": {"n": 1, "m": 2}, "id": 7}
 
 
-def test_where_spark_drops_the_numbers_columns_are_found_by_name(
+def test_where_spark_drops_the_numbers_the_footer_gets_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "has_numbers", lambda fields: False)
+    monkeypatch.setattr(rows, "numbered", lambda frame, schema: frame)
     assert put(sink(tmp_path), spark.sql("SELECT 7L AS id, 'x' AS name")) == 1
     (file,) = data_files(tmp_path)
-    assert not pq.read_schema(file).field("id").metadata
-    assert "schema.name-mapping.default" in opened(tmp_path).properties
+    assert number(pq.read_schema(file).field("name")) == 2
+    assert "schema.name-mapping.default" not in opened(tmp_path).properties
     assert ids(tmp_path) == [7]
 
 

@@ -35,7 +35,7 @@ def test_footers_tell_what_is_in_files(tmp_path: Path) -> None:
             "many": pa.array([[1], [2, 3], None]),
         }
     )
-    folder = tmp_path / "city=a%2Fb" / "n=__HIVE_DEFAULT_PARTITION__"
+    folder = tmp_path / "city=a%2Fb" / "n=n"
     folder.mkdir(parents=True)
     pq.write_table(
         table, folder / "part-0.parquet", row_group_size=1, store_decimal_as_integer=True
@@ -43,7 +43,7 @@ def test_footers_tell_what_is_in_files(tmp_path: Path) -> None:
     pq.write_table(table.slice(0, 0), tmp_path / "part-1.parquet")
     (tmp_path / ".part-0.parquet.crc").write_text("x")
     (part,) = staged_parts(Place(str(tmp_path)), ["city", "n"])
-    assert (part.rows, part.partition, len(part.offsets)) == (3, ("a/b", None), 3)
+    assert (part.rows, part.partition, len(part.offsets)) == (3, ("a/b", "n"), 3)
     assert part.bytes == (folder / "part-0.parquet").stat().st_size
     found = {n: (s.nulls, s.low, s.high) for n, s in part.columns.items()}
     assert found == {

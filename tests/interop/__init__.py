@@ -1,0 +1,1 @@
+"""Reference readers and writers of lake tables, beside ours; `make interop` runs these tests."""
