@@ -1,7 +1,7 @@
 """The reference engines, in a process and an environment of their own: one Spark for the whole run.
 
-Python's packages are pinned in `pins.txt`; the jars come by Maven, each with its checksum.  Both are
-kept in `.interop`, which git ignores.  What cannot be had ends the run, in words.
+Python's packages are pinned in `pins.txt`; the jars come by Maven, each with its checksum.  Both
+are kept in `.interop`, which git ignores.  What cannot be had ends the run, in words.
 """
 
 import hashlib

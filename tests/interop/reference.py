@@ -74,10 +74,8 @@ class Reference:
 
     def ids(self, table, predicates):
         """Return the ids of the rows that each predicate finds; each is a query of its own."""
-        return [
-            sorted(row[0] for row in self.spark.sql(f"SELECT id FROM {table} WHERE {one}").collect())
-            for one in predicates
-        ]
+        queries = (f"SELECT id FROM {table} WHERE {one}" for one in predicates)
+        return [sorted(row[0] for row in self.spark.sql(one).collect()) for one in queries]
 
     def deltalake(self, path):
         """Read a Delta table with delta-rs."""
@@ -115,10 +113,8 @@ class Reference:
         if not predicates:
             return java_rows(self.spark._jvm, found, None)
         builder = self.spark._jvm.org.apache.paimon.predicate.PredicateBuilder(found.rowType())
-        return [
-            sorted(row[0] for row in java_rows(self.spark._jvm, found, self._predicate(found, builder, one)))
-            for one in predicates
-        ]  # fmt: skip
+        wanted = [self._predicate(found, builder, one) for one in predicates]
+        return [sorted(r[0] for r in java_rows(self.spark._jvm, found, one)) for one in wanted]
 
     def paimon_create(self, warehouse, table, columns, partitions=(), keys=(), options=None):
         """Make a Paimon table with its own Java; `columns` has the types as Paimon spells them."""
@@ -276,7 +272,8 @@ def from_java(jvm, kind, value):
         return java_items(jvm, kind.getElementType(), value)
     if name == "MAP":
         keys = java_items(jvm, kind.getKeyType(), value.keyArray())
-        return sorted(map(list, zip(keys, java_items(jvm, kind.getValueType(), value.valueArray()))))
+        values = java_items(jvm, kind.getValueType(), value.valueArray())
+        return sorted(map(list, zip(keys, values, strict=True)))
     if name == "ROW":
         get = jvm.org.apache.paimon.data.InternalRow.createFieldGetter
         kinds = [kind.getTypeAt(n) for n in range(kind.getFieldCount())]

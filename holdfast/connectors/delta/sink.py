@@ -38,6 +38,17 @@ Commits are made by the leader: files are added, and the job's number is written
 version of the table. Its commit info has `holdfast.user`, `holdfast.number` and, where one is
 known, `holdfast.watermark`. Delta has no tags, so savepoints get none: the version of a savepoint
 is the one whose `holdfast.number` is the savepoint's checkpoint, or the last one below it.
+
+Tables may be partitioned by every type but bytes and those with parts. Instants in partitions are
+written in UTC with their zone. A partition value that cannot be kept ends the job in words: the
+empty text (readers of Delta take it for null), a NUL character, a text longer than a folder's name
+may be, a day outside the years 1 to 9999. Columns of type `varchar(n)` and `char(n)` take no longer
+texts; a `char` is filled up with blanks. Columns with a NaN have no bounds in the log, so readers
+skip no file of theirs.
+Refused before the first row, with the name of what the table asks for: checks, column rules,
+generated and identity columns, column mapping, row tracking, column defaults, in-commit timestamps,
+clustering, type widening, and every other table feature that who adds files must know. Deletion
+vectors, the change data feed and append-only tables are written to as they are.
 """
 
     def __init__(self, options: DeltaSinkOptions, context: Context) -> None:

@@ -48,7 +48,17 @@ all that have a tag or a branch and all that others have made. No files are remo
 the table's own maintenance remove orphan files now and then.
 
 Files have the field ids of the table, also inside lists and maps: Spark does not write those, so
-the footers of its files get them behind it (on object stores such a file is written once more).
+the footers of its files get them afterwards (on object stores such a file is written once more).
+Tables that are there may be partitioned by columns as they are; those partitioned by days, buckets
+and the like are refused, as are tables of format version 3. A partition value that names no folder
+ends the job in words: a NUL character, a text longer than a folder's name, a day or an instant
+outside the years 1 to 9999.
+
+Kept of a table's properties: `write.parquet.compression-codec`, `write.metadata.metrics.default`
+and `.column.<name>`, `write.object-storage.enabled` and `.partitioned-paths`, and `write.data.path`
+below the table. Refused: `write.data.path` elsewhere, `write.location-provider.impl`, and
+`write.format.default` of another format, unless `iceberg.table.write-props` says `parquet`. Sort
+orders and the sizes of files and row groups are hints, which Spark's files do not follow.
 
 | `type` of `iceberg.catalog.config` | what it is |
 | --- | --- |

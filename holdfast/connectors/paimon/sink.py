@@ -57,9 +57,16 @@ columns are not repeated in files, as Paimon's Rust writer does not repeat them 
 `data-file.thin-mode`). Files are not compacted here: let Paimon's own compaction run now and then,
 or readers slow down.
 Refused, as they would not be kept: `changelog-producer`, `deletion-vectors.enabled`, every
-`merge-engine` but `deduplicate`, dynamic buckets, keys without the partition columns.
+`merge-engine` but `deduplicate`, dynamic buckets, keys without the partition columns, manifests in
+another format than Avro (`manifest.format`).
 
-Partitions may be of type STRING, BOOLEAN, TINYINT, SMALLINT, INT, BIGINT or DATE. The options that
+Columns of type VARCHAR(n), CHAR(n), VARBINARY(n) and BINARY(n) take no longer values, which end the
+job in words; a CHAR is filled up with blanks, a BINARY must have its length. Such types inside
+others are refused. Columns with a NaN have no bounds in manifests.
+
+Partitions may be of type STRING, BOOLEAN, TINYINT, SMALLINT, INT, BIGINT or DATE. A value that
+names no folder ends the job in words: a NUL character, a text longer than a folder's name, a day
+outside the years 1 to 9999. The options that
 mark partitions as done, and `sink.savepoint.auto-tag`, may also stand among the options of the
 table (`paimon.table.write-props`), where Paimon has them.
 """
