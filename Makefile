@@ -71,8 +71,9 @@ sim: $(READY) ## Simulate the control plane from random seeds (SEEDS=5000 FIRST=
 crashpoints: $(READY) ## Crash before and after every durable step (PAIRS=1: at every two)
 	@$(PY) -m holdfast.testing.sim crashpoints $(if $(PAIRS),--pairs)
 
-mutants: $(READY) ## Plant bugs in the control plane; each must be caught
+mutants: $(READY) ## Plant bugs in the control plane and in real workers, API and sinks; each must be caught
 	@$(PY) -m holdfast.testing.sim mutants
+	@$(PY) -m tests.mutants
 
 chaos: $(READY) ## Kill real processes (STORE=sqlite|etcd|postgres ONLY=E03,E04; KILLS=30 measures)
 	@$(PY) -m holdfast.testing.chaos $(STORE) $(if $(ONLY),--only $(ONLY)) $(if $(KILLS),--kills $(KILLS))

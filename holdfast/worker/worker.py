@@ -167,6 +167,7 @@ class Worker:
         if (known and known.number >= order.attempt) or (
             refused and refused.attempt >= order.attempt
         ):
+            self._said_again(order)
             return
         if self._stopped.get(order.key, 0) >= order.attempt:
             # Late, or a leader that does not know: say so, and it will stop or try the next one.
@@ -188,6 +189,14 @@ class Worker:
         attempt.start()
         # The leader need not wait for the next beat to hear that it runs.
         self.beat()
+
+    def _said_again(self, order: DeployTask) -> None:
+        """Log an order for what is here already: it must not begin a second time."""
+        key, number = order.key, order.attempt
+        log.info(
+            "%s.%s/%s/%s is here already: an order to run it, said again, changes nothing",
+            key.job, key.incarnation, key.task, number,
+        )  # fmt: skip
 
     def _stop(self, key: TaskKey, number: int, gone: bool) -> None:
         refused = self._refused.get(key)

@@ -17,7 +17,7 @@ from holdfast.node.failpoints import NoPoints
 from holdfast.node.tables import SinkTables
 from holdfast.store.contract import Put
 from holdfast.store.memory import Memory, MemoryStore
-from holdfast.wire.messages import ToWorker
+from holdfast.wire.messages import Held, Hello, TaskKey, ToWorker, Welcome
 
 SETTINGS = Settings(lease_s=30.0, campaign_s=0.01, tombstone_s=0.0, retry_s=0.01)
 OVER = replace(Job("0", "a", "token", "shop", "", 0), status=JobStatus.FINISHED)
@@ -68,3 +68,50 @@ def test_few_are_cleaned_up_at_a_time_and_none_waits_for_one_that_cannot_be(tmp_
     tables = asyncio.run(run())
     assert len(tables.swept) == JOBS
     assert tables.most == CLEANING_MAX
+
+
+class Hears:
+    """A way to a worker that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[ToWorker] = []
+
+    def send(self, incarnation: str, message: ToWorker) -> None:
+        self.told.append(message)
+
+
+def test_nothing_of_a_job_is_removed_while_a_worker_holds_a_task_of_it(tmp_path: Path) -> None:
+    """What still runs could stage something behind the sweep, and nobody would ever remove it."""
+
+    async def run() -> None:
+        store, tables, workers = MemoryStore(Memory()), Sweeps(), Hears()
+        for name in ("free", "held"):
+            await store.commit([], [Put(job_key(name), encode(replace(OVER, id=name)))])
+        settings = replace(SETTINGS, tombstone_s=0.2)
+        ports = Ports(
+            SystemClock(), open_blobs(str(tmp_path)), tables, workers, NoPoints(), settings
+        )
+        master = Master("m", "i", store, ports)
+        serving = asyncio.ensure_future(master.run())
+        async with asyncio.timeout(30):
+            while not (master.leader and master.leader.loaded):
+                await asyncio.sleep(0.001)
+            leader = master.leader
+            key = TaskKey("held", "a", 1, "p1-t1")
+            holds = (Held(key, 1, progress=1),)
+            for beat in range(1, 30):
+                await leader.hear("w-1", Hello("w", "w-1", beat, 0, 4, (), holds))
+                await asyncio.sleep(0.02)
+            while "free" not in tables.swept:
+                await asyncio.sleep(0.01)
+            assert "held" not in tables.swept and await store.get(job_key("held"))
+            stops = [m for m in workers.told if not isinstance(m, Welcome)]
+            assert {type(m).__name__ for m in stops} == {"StopTask"}
+            await leader.hear("w-1", Hello("w", "w-1", 30, 0, 4, (), ()))
+            while await store.get(job_key("held")):
+                await asyncio.sleep(0.01)
+        assert "held" in tables.swept
+        master.stop()
+        await serving
+
+    asyncio.run(run())

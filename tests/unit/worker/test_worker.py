@@ -41,6 +41,29 @@ def test_a_barrier_is_answered_once_and_the_same_answer_is_given_again(play: Pla
     play(part)
 
 
+def test_an_order_said_again_does_not_begin_a_task_a_second_time(
+    play: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def part(bench: Bench) -> None:
+        bench.deploy(ENDLESS)
+        await bench.until(lambda: bench.held()[0].written == 30)
+        first = await bench.acked(1)
+        attempt = bench.worker.attempts[bench.key]
+        with caplog.at_level("INFO", "holdfast"):
+            bench.deploy(ENDLESS)
+            bench.term += 1  # as a new leader does that has not heard yet
+            bench.deploy(ENDLESS)
+        assert bench.worker.attempts[bench.key] is attempt and not attempt.stopping.is_set()
+        said = [m for m in caplog.messages if "is here already" in m]
+        assert len(said) == 2 and f"{bench.key.incarnation}/p1-t1/1" in said[0]
+        again = await bench.acked(2)
+        assert (again.positions, again.counts) == (first.positions, first.counts)
+        assert bench.notes.count("start") == 1 and "end" not in bench.notes
+        assert [(h.attempt, h.failure) for h in bench.held()] == [(1, None)]
+
+    play(part)
+
+
 def test_an_end_is_reported_until_it_is_confirmed_and_again_to_a_new_leader(play: Play) -> None:
     async def part(bench: Bench) -> None:
         bench.deploy("source { Count {} }\nsink { Cellar {} }")

@@ -1,0 +1,177 @@
+"""The planted bugs: where, what stands there, what is put there instead, and who must notice.
+
+A piece of text must stand in its file just once, so a bug whose place has gone is found out.
+"""
+
+from dataclasses import dataclass
+
+WORKER = "tests/unit/worker/test_worker.py::"
+LISTS = "tests/api/test_lists.py::"
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A planted bug, and the tests of which at least one must fail."""
+
+    name: str
+    file: str
+    stands: str
+    planted: str
+    tests: tuple[str, ...]
+
+
+BUGS = (
+    # The worker
+    Bug(
+        "an order said again begins the task again",
+        "holdfast/worker/worker.py",
+        "if (known and known.number >= order.attempt) or (",
+        "if (known and known.number > order.attempt) or (",
+        (WORKER + "test_an_order_said_again_does_not_begin_a_task_a_second_time",),
+    ),
+    Bug(
+        "a former leader is obeyed",
+        "holdfast/worker/worker.py",
+        "if message.term < self.term:\n            return",
+        "if message.term < self.term:\n            pass",
+        (WORKER + "test_an_end_is_reported_until_it_is_confirmed_and_again_to_a_new_leader",),
+    ),
+    Bug(
+        "a confirmation outlives its term",
+        "holdfast/worker/worker.py",
+        "attempt.confirmed.clear()",
+        "attempt.confirmed.copy()",
+        (WORKER + "test_an_end_is_reported_until_it_is_confirmed_and_again_to_a_new_leader",),
+    ),
+    Bug(
+        "a stopped attempt may begin once more",
+        "holdfast/worker/worker.py",
+        "if self._stopped.get(order.key, 0) >= order.attempt:",
+        "if self._stopped.get(order.key, 0) > order.attempt:",
+        (WORKER + "test_a_failure_is_held_until_it_was_heard",),
+    ),
+    Bug(
+        "a mistake of the job is tried again",
+        "holdfast/worker/attempt.py",
+        "fatal = isinstance(self.error, UserError)",
+        "fatal = False",
+        (WORKER + "test_a_mistake_of_the_job_is_fatal",),
+    ),
+    Bug(
+        "a barrier is answered anew each time",
+        "holdfast/worker/attempt.py",
+        "if answered and answered.number >= barrier.number:",
+        "if answered and answered.number > barrier.number:",
+        (WORKER + "test_a_barrier_is_answered_once_and_the_same_answer_is_given_again",),
+    ),
+    # Cleaning up
+    Bug(
+        "cleanup does not wait for tasks that are held",
+        "holdfast/master/job_keeper.py",
+        "if self.held(life.job, life.incarnation):",
+        "if self.held(life.job, life.incarnation) and not life.job:",
+        (
+            "tests/unit/master/test_cleaning.py::"
+            "test_nothing_of_a_job_is_removed_while_a_worker_holds_a_task_of_it",
+        ),
+    ),
+    # The API
+    Bug(
+        "the leader lists tombstones among the jobs that run",
+        "holdfast/node/rest/v2_jobs.py",
+        "return await self._running_from_store(ask.query)\n"
+        "        kept = [k for k in leader.jobs.values() if not k.terminal]",
+        "return await self._running_from_store(ask.query)\n"
+        "        kept = list(leader.jobs.values())",
+        (LISTS + "test_a_job_that_is_over_is_not_among_those_that_run",),
+    ),
+    Bug(
+        "the store lists tombstones among the jobs that run",
+        "holdfast/node/rest/v2_jobs.py",
+        "jobs = [j for j in await self.api.stored_jobs() if j.status not in TERMINAL]",
+        "jobs = await self.api.stored_jobs()",
+        (LISTS + "test_a_job_that_is_over_is_not_among_those_that_run",),
+    ),
+    Bug(
+        "the leader tells no time of the last checkpoint",
+        "holdfast/node/rest/v2_jobs.py",
+        "found.lastCheckpointTime = date_text(last_s) if last_s else None",
+        "found.lastCheckpointTime = None",
+        (LISTS + "test_the_time_of_the_last_checkpoint_is_told",),
+    ),
+    Bug(
+        "the store tells no time of the last checkpoint",
+        "holdfast/node/rest/v2_jobs.py",
+        "        lastCheckpointTime=date_text(last_s) if last_s else None,",
+        "        lastCheckpointTime=None,",
+        (LISTS + "test_the_time_of_the_last_checkpoint_is_told",),
+    ),
+    Bug(
+        "whoever may read may cancel",
+        "holdfast/node/rest/ours.py",
+        'Route("POST", one + "/cancel", OPERATE, self.cancel',
+        'Route("POST", one + "/cancel", READ, self.cancel',
+        ("tests/api/test_access.py",),
+    ),
+    # Restores
+    Bug(
+        "positions are matched by place",
+        "holdfast/core/match.py",
+        "self.same = [_place(one) for one in old] == [_place(one) for one in new]",
+        "self.same = True",
+        ("tests/unit/core/test_match.py",),
+    ),
+    Bug(
+        "a source that is gone is dropped without a word",
+        "holdfast/core/match.py",
+        "if not allow_dropped and not work.unsure(one):",
+        "if not allow_dropped and work.unsure(one):",
+        ("tests/unit/core/test_match.py",),
+    ),
+    Bug(
+        "what positions depend on is not looked at",
+        "holdfast/core/match.py",
+        "if was.get(key) != now.get(key)",
+        "if was.get(key) is None and now.get(key)",
+        ("tests/unit/core/test_match.py", "tests/unit/node/test_restoring.py"),
+    ),
+    # Committers
+    Bug(
+        "Iceberg makes a commit of a number twice",
+        "holdfast/connectors/iceberg/commit.py",
+        "if table.last(identifier.user) >= identifier.number:",
+        "if table.last(identifier.user) > identifier.number:",
+        ("tests/unit/connectors/iceberg/test_iceberg_commit.py",),
+    ),
+    Bug(
+        "Delta makes a late commit",
+        "holdfast/connectors/delta/commit.py",
+        "if log.last(identifier.user) >= identifier.number:",
+        "if log.last(identifier.user) == identifier.number:",
+        (
+            "tests/unit/connectors/delta/test_delta_tail.py::"
+            "test_a_repeated_or_late_commit_changes_nothing",
+        ),
+    ),
+    Bug(
+        "Paimon makes a commit again",
+        "holdfast/connectors/paimon/commit.py",
+        "if table.has(identifier, files):\n                return",
+        "if table.has(identifier, files):\n                pass",
+        ("tests/unit/connectors/paimon/test_paimon_commit.py",),
+    ),
+    Bug(
+        "files of a late commit appear",
+        "holdfast/connectors/local_file/commit.py",
+        "if later:\n            return",
+        "if later:\n            pass",
+        ("tests/unit/connectors/local_file/test_commit.py",),
+    ),
+    Bug(
+        "a database makes a commit twice",
+        "holdfast/connectors/jdbc/commit.py",
+        "if number >= identifier.number:",
+        "if number > identifier.number:",
+        ("tests/conformance/test_sink_jdbc.py",),
+    ),
+)
