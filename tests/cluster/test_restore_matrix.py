@@ -70,42 +70,27 @@ def test_each_change_of_a_job_file_keeps_every_row(cluster: Cluster, tmp_path: P
     for part in NEXT_ROWS:
         story.give(part)
     before_second: set[int] = set()
-    accepted = story.submit(Change("first", BASE), restore=False)
-    assert accepted.restored == []
+    reached = 0
+    assert story.submit(Change("first", BASE), restore=False).restored == []
     for change in changes():
-        reached = story.shown("out1")
-        given = {out: set(story.shown(out)) for out in ("out2", "out4", "out4b")}
-        if change.what == "a second sink":
-            before_second = set(given["out2"])
-
-        def gets_on(change: Change = change, reached: Counter[int] = reached) -> bool:
-            """Whether the life before has shown all that was given to it, and some more."""
-            fake = story.shown("out1")
-            files = story.all_shown(("out4", "out4b"))
-            return (
-                (len(fake) > len(reached) or len(fake) == 2 * 2 * ROUNDS)
-                and len(story.shown("out2")) == story.given[2]
-                and len(files) == story.given[4]
-                and set(story.shown("out3")) == spark_rows
-            )
-
-        cluster.until(f"the life before '{change.what}' gets on", gets_on)
+        least = min(reached + 1, 2 * 2 * ROUNDS)
+        cluster.until(
+            f"the life before '{change.what}' gets on",
+            lambda least=least: len(story.shown("out1")) >= least and _files_are_shown(story),
+        )
         story.stop()
+        reached = len(story.shown("out1"))
         for out in ("out1", "out2", "out3", "out5", "out2b"):
             assert max(story.shown(out).values(), default=0) <= 1, f"{change.what}: {out}"
+        if change.what == "a second sink":
+            before_second = set(story.shown("out2"))
         for part in NEXT_ROWS:
             story.give(part)
         accepted = story.submit(change, restore=True)
         assert len(accepted.restored) >= len(change.parts), accepted.restored
     fake = Counter(range(STEP, STEP + 2 * 2 * ROUNDS))
     cluster.until("all rows are shown", lambda: len(story.shown("out1")) == len(fake))
-    cluster.until(
-        "all files are shown",
-        lambda: (
-            len(story.shown("out2")) == story.given[2]
-            and len(story.all_shown(("out4", "out4b"))) == story.given[4]
-        ),
-    )
+    cluster.until("all files are shown", lambda: _files_are_shown(story))
     assert cluster.ask("cancel", "changing").returncode == 0
     assert story.shown("out1") == fake
     assert story.shown("out2") == Counter(range(2 * STEP, 2 * STEP + story.given[2]))
@@ -117,6 +102,15 @@ def test_each_change_of_a_job_file_keeps_every_row(cluster: Cluster, tmp_path: P
     assert later and max(later.values()) == 1 and not set(later) & before_second
     # The source that came later was read whole, and not again after it was dropped.
     assert set(story.shown("out5").values()) == {1}
+
+
+def _files_are_shown(story: Story) -> bool:
+    """Whether all that was given to the sources of files is visible."""
+    return (
+        len(story.shown("out2")) == story.given[2]
+        and len(story.all_shown(("out4", "out4b"))) == story.given[4]
+        and len(story.shown("out3")) == story.given[3]
+    )
 
 
 def refused(story: Story, change: Change) -> str:
@@ -133,48 +127,14 @@ def test_what_cannot_go_on_is_refused_with_old_and_new_and_the_savepoint_stays(
     for part in (SPARK, *NEXT_ROWS):
         story.give(part)
     story.submit(Change("first", BASE), restore=False)
-    cluster.until(
-        "all files are shown",
-        lambda: all(story.shown(out) for out in ("out1", "out2", "out3", "out4")),
-    )
+    outs = ("out1", "out2", "out3", "out4")
+    cluster.until("all files are shown", lambda: all(story.shown(out) for out in outs))
     story.stop()
     cluster.until("the job is buried", lambda: _buried(cluster, "refusing"))
-    seen = {out: story.shown(out) for out in ("out1", "out2", "out3", "out4")}
+    seen = {out: story.shown(out) for out in outs}
 
-    said = refused(story, Change("removed", BASE[1:]))
-    assert "Source[0]-FakeSource (auto.increment.start = 1000000," in said
-    assert "Sink[0]-LocalFile" in said and "--allow-dropped" in said
-
-    for path, part in ((tmp_path / "in2", ONCE), (tmp_path / "in4", CONTINUOUS)):
-        parts = with_part(BASE, part.number, lambda p: replace(p, folder="elsewhere"))
-        said = refused(story, Change("another folder", parts))
-        assert f"(path = {path})" in said and f"path = {tmp_path / 'elsewhere'}" in said
-        stage = f"Source[{part.number - 1}]-LocalFile"
-        said = refused(story, Change("mapped", parts, maps={stage: stage}))
-        assert f"path was {path} and is {tmp_path / 'elsewhere'}" in said
-
-    parts = with_part(BASE, 3, lambda p: replace(p, folder="elsewhere"))
-    said = refused(story, Change("another path for Spark", parts))
-    assert f"path = {tmp_path / 'in3'}" in said and f"path = {tmp_path / 'elsewhere'}" in said
-
-    for now in (1, 4):
-        parts = with_part(BASE, 1, lambda p, now=now: replace(p, parallelism=now))  # type: ignore[misc]
-        said = refused(story, Change("parallelism", parts, allow_dropped=True))
-        assert f"parallelism was 2 and is {now}" in said
-
-    parts = with_part(BASE, 1, lambda p: replace(p, rows=3 * ROUNDS))
-    said = refused(story, Change("more rows", parts))
-    assert f"row.num = {2 * ROUNDS}" in said and f"row.num = {3 * ROUNDS}" in said
-    for number, kind, was in ((2, "continuous", "once"), (4, "once", "continuous")):
-        parts = with_part(BASE, number, lambda p, kind=kind: replace(p, kind=kind))  # type: ignore[misc]
-        said = refused(story, Change("looks otherwise", parts))
-        assert f"discovery_mode was {was} and is {kind}" in said
-
-    parts = with_part(BASE, 4, lambda p: replace(p, outs=("out9",)))
-    said = refused(story, Change("a sink elsewhere", parts))
-    assert f"path = {tmp_path / 'out4'}" in said and f"path = {tmp_path / 'out9'}" in said
-    said = refused(story, Change("nobody", BASE, maps={"Source[9]-LocalFile": "none"}))
-    assert "the saved state has no stage Source[9]-LocalFile" in said
+    _refuses_what_is_gone_or_elsewhere(story, tmp_path)
+    _refuses_what_positions_depend_on(story)
 
     # Nothing of this was started, and the savepoint is what it was.
     assert _buried(cluster, "refusing")
@@ -189,6 +149,43 @@ def test_what_cannot_go_on_is_refused_with_old_and_new_and_the_savepoint_stays(
     assert cluster.ask("cancel", "refusing").returncode == 0
     assert story.shown("out1b") == Counter(range(STEP, STEP + 2 * ROUNDS))
     assert {out: story.shown(out) for out in seen} == seen
+
+
+def _refuses_what_is_gone_or_elsewhere(story: Story, base: Path) -> None:
+    said = refused(story, Change("removed", BASE[1:]))
+    assert "Source[0]-FakeSource (auto.increment.start = 1000000," in said
+    assert "Sink[0]-LocalFile" in said and "--allow-dropped" in said
+    elsewhere = f"path = {base / 'elsewhere'}"
+    for part in NEXT_ROWS:
+        path = base / f"in{part.number}"
+        parts = with_part(BASE, part.number, lambda p: replace(p, folder="elsewhere"))
+        said = refused(story, Change("another folder", parts))
+        assert f"(path = {path})" in said and elsewhere in said
+        stage = f"Source[{part.number - 1}]-LocalFile"
+        said = refused(story, Change("mapped", parts, maps={stage: stage}))
+        assert f"path was {path} and is {base / 'elsewhere'}" in said
+    parts = with_part(BASE, 3, lambda p: replace(p, folder="elsewhere"))
+    said = refused(story, Change("another path for Spark", parts))
+    assert f"path = {base / 'in3'}" in said and elsewhere in said
+    parts = with_part(BASE, 4, lambda p: replace(p, outs=("out9",)))
+    said = refused(story, Change("a sink elsewhere", parts))
+    assert f"path = {base / 'out4'}" in said and f"path = {base / 'out9'}" in said
+    said = refused(story, Change("nobody", BASE, maps={"Source[9]-LocalFile": "none"}))
+    assert "the saved state has no stage Source[9]-LocalFile" in said
+
+
+def _refuses_what_positions_depend_on(story: Story) -> None:
+    for now in (1, 4):
+        parts = with_part(BASE, 1, lambda p, now=now: replace(p, parallelism=now))  # type: ignore[misc]
+        said = refused(story, Change("parallelism", parts, allow_dropped=True))
+        assert f"parallelism was 2 and is {now}" in said
+    parts = with_part(BASE, 1, lambda p: replace(p, rows=3 * ROUNDS))
+    said = refused(story, Change("more rows", parts))
+    assert f"row.num = {2 * ROUNDS}" in said and f"row.num = {3 * ROUNDS}" in said
+    for number, kind, was in ((2, "continuous", "once"), (4, "once", "continuous")):
+        parts = with_part(BASE, number, lambda p, kind=kind: replace(p, kind=kind))  # type: ignore[misc]
+        said = refused(story, Change("looks otherwise", parts))
+        assert f"discovery_mode was {was} and is {kind}" in said
 
 
 def _buried(cluster: Cluster, job: str) -> bool:
