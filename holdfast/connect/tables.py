@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.connect.batches import Batches
+from holdfast.connect.batches import Batches, Moved
 from holdfast.connect.rejects import Rejects
 from holdfast.model.table import HIDDEN, KIND, Column, Table, TablePath
 from holdfast.model.types import from_spark, quote
@@ -23,7 +23,7 @@ class Rows:
     A changelog's DataFrame has the hidden column `__kind`; a table that only grows has none, and
     pays nothing for it.  Rows that Spark's tasks can carry as Arrow have `batches`, too; their
     frame is made when somebody asks for it, because Spark's look at a plan takes its time.
-    `rejects` counts the rows that a source leaves out.
+    `rejects` counts the rows that a source leaves out, `moved` those that only Python workers see.
     """
 
     def __init__(
@@ -32,10 +32,12 @@ class Rows:
         frame: "DataFrame | Callable[[], DataFrame]",
         batches: Batches | None = None,
         rejects: Rejects | None = None,
+        moved: Moved | None = None,
     ) -> None:
         self.table = table
         self.batches = batches
         self.rejects = rejects
+        self.moved = batches.moved if batches else moved
         self._frame = frame
 
     @property

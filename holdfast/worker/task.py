@@ -249,7 +249,7 @@ class TaskRun:
             stage = self._stage(stage_id)
             with explained(stage):
                 tables = self.sources[stage_id].read(self.running.spark, piece.content)
-                moved += [rows.batches.moved for rows in tables if rows.batches]
+                moved += [rows.moved for rows in tables if rows.moved]
                 rejects += [rows.rejects for rows in tables if rows.rejects]
                 read[stage_id] = self._times.watch(stage, tables, watched)
         return Ready(dict(slices), self.composer.compose(read), watched, moved, rejects)

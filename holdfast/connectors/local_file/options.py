@@ -20,6 +20,7 @@ from holdfast.connectors.local_file.formats import (
     is_utf8,
     python_encoding,
 )
+from holdfast.connectors.local_file.times import pattern_of
 from holdfast.model.table import Table, TablePath
 from holdfast.model.tree import Plain
 
@@ -56,8 +57,19 @@ class FileTable:
     skip_header_row_number: int = option(0, at_least=0)
     #: Take the columns of csv files in the order of their first line, by name.
     csv_use_header_line: bool = False
-    quote_char: str = '"'  #: The character that encloses csv fields.
-    escape_char: str | None = None  #: The character before a quote inside a csv field.
+    #: The character that encloses fields: `"` for csv by default; fields of text files have none.
+    quote_char: str | None = None
+    #: The character that takes its meaning from the one behind it.  Two quotes in a quoted field
+    #: are one quote with or without it.
+    escape_char: str | None = None
+    #: Whether rows of csv and text files must have just the fields of the table.  `false` leaves
+    #: surplus fields out, and keeps text that follows a closing quote.  One empty field too many is
+    #: always accepted.
+    strict_mode: bool = True
+    null_padding: bool = False  #: Read missing fields at the end of csv and text rows as null.
+    #: How many bytes a row of a csv or text file may have: a quote that is never closed takes in
+    #: the rows behind it.
+    max_line_size: int = option(64 << 20, at_least=1)
     null_format: str | None = None  #: The text that stands for null.
     #: What to do with a row that does not fit: too few or too many fields, a value that is none of
     #: its type, bytes that are no text.  FAIL ends the job and says where the row is; SKIP leaves
@@ -113,12 +125,10 @@ class FileTable:
             if columns and name not in columns:
                 known = ", ".join(columns)
                 yield "read_columns", f"read_columns: no column '{name}'. Columns: {known}."
-        if self.csv_use_header_line and not (
-            self.format is Format.CSV and self.declared and self.native
-        ):
+        if self.csv_use_header_line and not (self.format is Format.CSV and self.declared):
             yield (
                 "csv_use_header_line",
-                "csv_use_header_line needs plain UTF-8 csv files and schema.fields.",
+                "csv_use_header_line needs csv files and schema.fields.",
             )
 
     def _reader_problems(self) -> Iterator[tuple[str, str]]:
@@ -140,9 +150,25 @@ class FileTable:
                 "archive_compress_codec",
                 f"{self.format} files cannot be read from inside an archive. Unpack it first.",
             )
+        if self.format in (Format.CSV, Format.TEXT):
+            yield from self._dialect_problems()
+
+    def _dialect_problems(self) -> Iterator[tuple[str, str]]:
         for name in ("quote_char", "escape_char"):
-            if len(getattr(self, name) or "x") != 1:
-                yield name, f"{name} must be a single character."
+            sign = getattr(self, name)
+            if sign and (len(sign) != 1 or not " " < sign <= "~"):
+                yield name, f"{name} must be a single ASCII character that can be seen."
+            elif sign and (sign in self.delimiter or sign in self.row_delimiter):
+                yield name, f"{name} = {sign} is part of what stands between fields or lines."
+        if not self.row_delimiter or not self.delimiter:
+            yield "field_delimiter", "field_delimiter and row_delimiter must not be empty."
+        elif self.delimiter in ("\r", "\n", "\0") or self.delimiter == self.row_delimiter:
+            yield "field_delimiter", "field_delimiter must not be what ends a line, nor NUL."
+        for name in ("date_format", "datetime_format", "time_format"):
+            try:
+                pattern_of(getattr(self, name))
+            except ValueError as error:
+                yield name, f"{name} = '{getattr(self, name)}' cannot be followed: {error}."
 
     def _row_error_problems(self) -> Iterator[tuple[str, str]]:
         yield from row_error_problems(self.row_error_handle_way)
@@ -182,6 +208,13 @@ class FileTable:
         if self.field_delimiter is not None:
             return self.field_delimiter
         return "," if self.format is Format.CSV else TEXT_DELIMITER
+
+    @property
+    def quote(self) -> str | None:
+        """What encloses fields."""
+        if self.quote_char is not None:
+            return self.quote_char or None
+        return '"' if self.format is Format.CSV else None
 
     @property
     def native(self) -> bool:

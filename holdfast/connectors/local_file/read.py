@@ -1,7 +1,6 @@
 """Build the DataFrame of one table: Spark's readers where they can, Python's where they must."""
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from holdfast.connectors.local_file import parse
@@ -60,32 +59,13 @@ def _native(load: "_Load", table: "FileTable", careful: bool) -> "DataFrame":
     lines: dict[str, str] = {}
     if table.row_delimiter != "\n":
         lines["lineSep"] = table.row_delimiter
-    match table.format:
-        case Format.CSV if table.declared:
-            if table.csv_use_header_line:
-                return _csv_by_header(load, table, extra, lines, careful)
-            lines["header"] = str(table.skip_header_row_number == 1).lower()
-            return _csv(load, table, extra, lines, careful)
-        case Format.JSON:
-            options = parse.time_options(table) | lines
-            if not careful and parse.json_trusted(table):
-                frame = load("json", parse.plain_ddl(table), options | parse.STRICT)
-                return parse.trusted_columns(frame, table, extra)
-            frame = load("json", parse.json_ddl(table), options | parse.TOLERANT)
-            return parse.json_columns(frame, table, extra, parse.NATIVE_PLACE)
-    frame = load("text", "value string", lines).withColumnRenamed("value", VALUE)
-    return parse.text_columns(frame, table, extra, parse.NATIVE_PLACE)
-
-
-def _csv(
-    load: "_Load", table: "FileTable", extra: list[str], lines: dict[str, str], careful: bool
-) -> "DataFrame":
-    options = parse.csv_options(table) | lines
-    if not careful and parse.csv_trusted(table):
-        frame = load("csv", parse.plain_ddl(table), options | parse.STRICT)
+    assert table.format is Format.JSON, "other texts are read by delimited.py"
+    options = parse.time_options(table) | lines
+    if not careful and parse.json_trusted(table):
+        frame = load("json", parse.plain_ddl(table), options | parse.STRICT)
         return parse.trusted_columns(frame, table, extra)
-    frame = load("csv", parse.csv_ddl(table), options | parse.TOLERANT)
-    return parse.csv_columns(frame, table, extra, parse.NATIVE_PLACE)
+    frame = load("json", parse.json_ddl(table), options | parse.TOLERANT)
+    return parse.json_columns(frame, table, extra, parse.NATIVE_PLACE)
 
 
 class _Load:
@@ -125,26 +105,6 @@ def _with_strings(schema: "StructType", names: Sequence[str]) -> "StructType":
     return StructType([*schema.fields, *(StructField(n, StringType()) for n in names)])
 
 
-def _csv_by_header(
-    load: _Load, table: "FileTable", extra: list[str], lines: dict[str, str], careful: bool
-) -> "DataFrame":
-    """Read csv files whose first lines name their columns, in whatever order each has them."""
-    headers = sorted((parse.header_names(path, table), path) for path in load.files)
-    whole: DataFrame | None = None
-    for header, group in groupby(headers, lambda pair: pair[0]):
-        named = parse.reordered(table, header)
-        some = load.of([path for _, path in group])
-        rows = _csv(some, named, extra, lines | {"header": "true"}, careful)
-        whole = rows if whole is None else whole.unionByName(rows, allowMissingColumns=True)
-    assert whole is not None
-    found = {n.lower() for n in whole.columns}
-    columns = [
-        quote(c.name) if c.name.lower() in found else f"CAST(NULL AS {c.type.ddl}) {quote(c.name)}"
-        for _, c in parse.kept(table)
-    ]
-    return whole.selectExpr(*columns, *extra)
-
-
 def _python(
     spark: "SparkSession", table: "FileTable", files: Sequence[str], names: list[str]
 ) -> "DataFrame":
@@ -175,18 +135,8 @@ def _python(
         return parse.cell_columns(frame, table, extra)
     ddl = f"{VALUE} string, {FILE} string, {LINE} bigint"
     frame = read_in_python(spark, reading, ddl)
-    return _parsed_lines(frame, table, extra)
-
-
-def _parsed_lines(frame: "DataFrame", table: "FileTable", extra: list[str]) -> "DataFrame":
-    """Parse lines that Python has read as Spark parses those it reads itself."""
-    place = parse.PYTHON_PLACE
-    match table.format:
-        case Format.CSV if table.declared:
-            return parse.csv_columns(parse.from_csv(frame, table, extra), table, extra, place)
-        case Format.JSON:
-            return parse.json_columns(parse.from_json(frame, table, extra), table, extra, place)
-    return parse.text_columns(frame, table, extra, place)
+    lines = parse.from_json(frame, table, extra)
+    return parse.json_columns(lines, table, extra, parse.PYTHON_PLACE)
 
 
 def _base(files: Sequence[str], names: Sequence[str]) -> str | None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from holdfast.connect.batches import Batches
 from holdfast.connect.source import Budget, Nothing, Slice, Source
 from holdfast.connect.tables import Rows, Tables
-from holdfast.connectors.local_file.arrow_csv import csv_batches
 from holdfast.connectors.local_file.arrow_parquet import parquet_batches
+from holdfast.connectors.local_file.delimited import DELIMITED, delimited_rows
 from holdfast.connectors.local_file.find import Found, came_whole, find_files, partition_names
 from holdfast.connectors.local_file.formats import COLUMNAR, Format
 from holdfast.connectors.local_file.options import FileTable, LocalFileSourceOptions
@@ -144,10 +144,11 @@ schema { fields { id = bigint, name = string } }
         assert isinstance(part, dict)
         assert isinstance(part["files"], list) and isinstance(part["partitions"], list)
         files, names = [str(f) for f in part["files"]], [str(n) for n in part["partitions"]]
+        if files and table.format in DELIMITED:
+            stage, travel = self.context.stage, self.context.batches
+            return delimited_rows(spark, table, files, names, stage, travel)
         if batches := self._batches(spark, table, files, names):
             columns = table.table().with_columns(batches.columns)
-            if table.format is Format.CSV:
-                return Rows(columns, batches.frame, batches)
             return Rows(columns, lambda: read_files(spark, table, files, names), batches)
         frame = read_files(spark, table, files, names, self._care is Care.LENIENT)
         return Rows.of(table.table(), frame)
@@ -158,7 +159,7 @@ schema { fields { id = bigint, name = string } }
         """Return the files as Arrow reads them, where it reads them as Spark does."""
         if not self.context.batches or self._care is not Care.ARROW or names or not files:
             return None
-        return csv_batches(spark, table, files) or parquet_batches(spark, table, files)
+        return parquet_batches(spark, table, files)
 
     def _known(self, options: FileTable) -> Table | None:
         table = options.table()
