@@ -41,7 +41,8 @@ def delimited_rows(
     reader = reader_of(table, names, stage)
     reader = reader.counting(counter)
     divided, size = divide(files, spark.sparkContext.defaultParallelism)
-    splits = at_rows(divided, reader.dialect, [f for f in files if reader.whole(f)])
+    whole = [f for f in files if reader.whole(f)]
+    splits = at_rows(divided, reader.dialect, whole, reader.skip)
     columns = columns_of(reader)
     batches = Batches(spark, columns, tuple(splits), reader, size)
     known = table.table().with_columns(columns)

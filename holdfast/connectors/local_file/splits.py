@@ -45,10 +45,13 @@ def numbered(split: Plain) -> tuple[int, list[Part]]:
     return number, parts
 
 
-def at_rows(splits: Iterable[Plain], dialect: Dialect, whole: Iterable[str]) -> list[Plain]:
+def at_rows(
+    splits: Iterable[Plain], dialect: Dialect, whole: Iterable[str], skip: int = 0
+) -> list[Plain]:
     """Return splits with their numbers, whose parts begin and end where rows do.
 
-    Files in `whole` are not divided: the split that has the begin of one has all of it.
+    Files in `whole` are not divided: the split that has the begin of one has all of it.  So it has
+    the lines to skip at the begin of each file.
     """
     places: dict[str, set[int]] = {}
     parts = [list(parts_of(split)) for split in splits]
@@ -59,10 +62,13 @@ def at_rows(splits: Iterable[Plain], dialect: Dialect, whole: Iterable[str]) -> 
     for path, own in places.items():
         size = max(own)
         inner = sorted(own - {0, size})
+        least = 0
+        for _ in range(skip if inner and skip > 1 and path not in undivided else 0):
+            least = row_starts(path, [least + 1], dialect)[least + 1]
         found = (
             dict.fromkeys(inner, size) if path in undivided else row_starts(path, inner, dialect)
         )
-        moved[path] = {0: 0, **found, size: size}
+        moved[path] = {0: 0, **{p: max(at, least) for p, at in found.items()}, size: size}
     made: list[Plain] = []
     for number, some in enumerate(parts):
         here: list[Plain] = [
