@@ -126,41 +126,52 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return [row for f in folder.rglob("*.parquet") for row in pq.read_table(f).to_pylist()]
 
 
-def test_a_file_with_quotes_is_read_by_spark_and_nothing_is_written_twice(
+def test_a_file_with_quotes_and_line_breaks_is_copied_by_batches(
     ended: End, carried: list[str], tmp_path: Path
 ) -> None:
     give(tmp_path, "a.csv", 100)
-    (tmp_path / "in" / "b.csv").write_text('100,"last, not least",1.00\n')
+    (tmp_path / "in" / "b.csv").write_text('100,"last,\nnot least",1.00\n')
     run = ended(job())
     assert counts(run) == (101, 101, 101)
     assert ids(tmp_path / "out") == list(range(101))
-    assert carried == ["batches"], "it was tried once"
-    assert [r["name"] for r in rows(tmp_path / "out") if r["id"] == 100] == ["last, not least"]
-    files = [f for f in (tmp_path / "out").rglob("*") if f.is_file()]
-    others = [f for f in files if f.suffix != ".parquet" and f.parent.name != "commits"]
-    assert not others, "nothing staged stays"
-
-
-def test_fields_that_are_missing_are_read_by_the_last_and_slowest_reader(
-    ended: End, carried: list[str], tmp_path: Path
-) -> None:
-    give(tmp_path, "a.csv", 100)
-    (tmp_path / "in" / "b.csv").write_text("100\n101,x,1,more\n")
-    assert counts(ended(job())) == (102, 102, 102)
-    assert ids(tmp_path / "out") == list(range(102))
     assert carried == ["batches"]
+    assert [r["name"] for r in rows(tmp_path / "out") if r["id"] == 100] == ["last,\nnot least"]
 
 
 @pytest.mark.parametrize("middle", ["", FILTER])
-def test_a_wrong_value_is_named_with_its_file_and_column(
+def test_rows_that_do_not_fit_are_left_out_and_counted(
     ended: End, carried: list[str], tmp_path: Path, middle: str
 ) -> None:
+    give(tmp_path, "a.csv", 100)
+    (tmp_path / "in" / "b.csv").write_text("100\n101,x,1,more\nx,y,2.00\n")
+    text = job(middle, last="b" if middle else "a")
+    run = ended(text.replace("= csv,", "= csv, row_error_handle_way = SKIP,"))
+    assert counts(run) == (103, 100, 100)
+    assert run.view().rejected == 3
+    assert ids(tmp_path / "out") == list(range(100))
+
+
+@pytest.mark.parametrize("middle", ["", FILTER])
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("twenty,y,2.00", "column id = 'twenty' is not an int"),
+        ("20,y", "it has 2 fields, and the table has 3"),
+        ('20,"y,2.00', "a quote is opened and never closed"),
+    ],
+)
+def test_a_row_that_does_not_fit_ends_the_job_at_once_and_is_named(
+    ended: End, carried: list[str], tmp_path: Path, middle: str, line: str, rule: str
+) -> None:
     give(tmp_path, "a.csv", 20)
-    (tmp_path / "in" / "bad.csv").write_text("20,x,1.00\ntwenty,y,2.00\n")
-    run = ended(job(middle, last="b" if middle else "a"))
+    (tmp_path / "in" / "bad.csv").write_text(f'20,"x\n",1.00\n{line}\n')
+    run = ended(job(middle, last="b" if middle else "a", env="env { job.retry.times = 3 }\n"))
     assert run.outcome().status is Status.FAILED
     error = str(run.outcome().error)
-    assert "bad.csv" in error and "column id = 'twenty' is not an int" in error
+    place = f"Source[0]-LocalFile cannot read {tmp_path}/in/bad.csv, line 3: "
+    assert error.startswith(place) and rule in error and "\n" not in error
+    assert not any(word in error for word in ("Exception", "Traceback", "An error occurred"))
+    assert len(carried) == 1, "it was tried once"
     assert not ids(tmp_path / "out")
 
 
