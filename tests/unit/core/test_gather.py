@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from holdfast.core.checkpoint import Kind, Pending
 from holdfast.core.commit import later
-from holdfast.core.gather import Acked, Counts, Gathering, begin, take, watermark
+from holdfast.core.gather import Acked, Counts, Gathering, begin, take, totals, watermark
 from holdfast.core.task import Place, Task, TaskStatus
 
 W1, W2 = Place("w1", "w1-1"), Place("w2", "w2-1")
@@ -91,3 +91,12 @@ def test_a_watermark_never_goes_back(given_marks: list[int | None]) -> None:
         assert last is None or (new is not None and new >= last)
         assert mark is None or (new is not None and new >= mark)
         last = new
+
+
+def test_what_tasks_have_rejected_is_in_the_totals_of_a_checkpoint() -> None:
+    counted = [
+        replace(ack, counts=Counts(n, rejected=r)) for ack, n, r in ((ONE, 5, 2), (TWO, 7, 1))
+    ]
+    found = totals(tuple(counted))
+    assert (found.read, found.rejected) == (12, 3)
+    assert (found + found).rejected == 6
