@@ -80,6 +80,34 @@ def test_x02_every_path_with_every_role(tmp_path: Path, role: Role) -> None:
     served(tmp_path, test)
 
 
+ORDERS = """
+POST /api/jobs                      POST /api/submit
+POST /api/jobs/{jobId}/cancel       POST /api/jobs/{jobId}/savepoint
+POST /api/jobs/{jobId}/retry        POST /submit-job
+POST /submit-job/upload             POST /submit-jobs
+POST /stop-job                      POST /stop-jobs
+"""
+"""What changes jobs, said here once more: a path's own declaration cannot vouch for itself."""
+
+
+def test_whoever_may_only_read_orders_nothing(tmp_path: Path) -> None:
+    async def test(master: Served) -> None:
+        await master.submit("17")
+        headers = await master.as_role(Role.VIEWER)
+        words = ORDERS.split()
+        orders = set(zip(words[::2], words[1::2], strict=True))
+        routes = {(r.method, r.path): r for r in master.app.routes}
+        assert orders <= set(routes), orders - set(routes)
+        assert {key for key, route in routes.items() if route.order} >= orders
+        for key, route in routes.items():
+            if key in orders or route.order:
+                answer = await asked(master, route, headers)
+                assert answer.status_code == 403, (key, answer.text)
+        assert (await master.get("/api/jobs/17"))["status"] == "PENDING"
+
+    served(tmp_path, test)
+
+
 def test_x03_a_token_for_some_jobs_does_not_learn_of_others(tmp_path: Path) -> None:
     async def test(master: Served) -> None:
         for job in ("a-1", "b-1"):

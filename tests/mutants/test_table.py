@@ -14,7 +14,8 @@ def test_a_planted_bug_has_its_place_and_its_tests(bug: Bug) -> None:
     good = (ROOT / bug.file).read_text()
     bad = planted(bug, good)
     assert bad != good
-    compile(bad, bug.file, "exec")
+    if bug.file.endswith(".py"):
+        compile(bad, bug.file, "exec")
     for test in bug.tests:
         file, _, name = test.partition("::")
         found = {n.name for n in _functions(ROOT / file)}
