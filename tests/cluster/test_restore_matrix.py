@@ -141,14 +141,26 @@ def test_what_cannot_go_on_is_refused_with_old_and_new_and_the_savepoint_stays(
     assert {out: story.shown(out) for out in seen} == seen
     gone = "Source[0]-FakeSource"
     anew = with_part(BASE, 1, lambda p: replace(p, parallelism=1, outs=("out1b",), options=""))
-    accepted = story.submit(
-        Change("begun anew", anew, maps={gone: "none", "Sink[0]-LocalFile": "none"}), restore=True
-    )
-    assert f"{gone} (auto.increment.start = 1000000" in "\n".join(accepted.restored)
+    file = tmp_path / "job.conf"
+    file.write_text(Change("begun anew", anew).text(tmp_path))
+    command = ("restore", "refusing", str(file), "--async", "--map", f"{gone}=none")
+    lost = cluster.ask(*command)
+    assert lost.returncode == 1 and f"(path = {tmp_path / 'out1'}) of the saved" in lost.stderr
+    wrong = cluster.ask(*command, "--map", "Sink[0]-LocalFile")
+    assert wrong.returncode == 1 and "write it as OLD=NEW" in wrong.stderr
+    given = cluster.ask(*command, "--map", "Sink[0]-LocalFile=none")
+    assert given.returncode == 0, given.stderr
+    for said in (f"path = {tmp_path / 'out1b'}) is new: it gets rows from now on",
+                 "Source[1]-LocalFile (path = ", "in2) goes on.",
+                 "is dropped: where it had read to is forgotten"):  # fmt: skip
+        assert said in given.stderr, given.stderr
     cluster.until("all is read anew", lambda: len(story.shown("out1b")) == 2 * ROUNDS)
     assert cluster.ask("cancel", "refusing").returncode == 0
     assert story.shown("out1b") == Counter(range(STEP, STEP + 2 * ROUNDS))
     assert {out: story.shown(out) for out in seen} == seen
+    happened = cluster.client.timeline("refusing").events
+    assert [e.status for e in happened].count("RESTORED") == 2 + 2 * len(BASE)
+    assert any(e.reason.startswith(f"{gone} (auto.incr") for e in happened)
 
 
 def _refuses_what_is_gone_or_elsewhere(story: Story, base: Path) -> None:
