@@ -14,6 +14,7 @@ import typer
 from holdfast.cli.follow import Follower
 from holdfast.cli.job import (
     AllowPython,
+    AllowUnset,
     Debug,
     JobFile,
     JobId,
@@ -91,6 +92,7 @@ def submit(
     wait: Wait = True,
     close_job: CloseJob = False,
     lenient: Lenient = False,
+    allow_unset: AllowUnset = False,
     allow_python: AllowPython = False,
     quiet: Quiet = False,
     masters: Masters = None,
@@ -103,7 +105,8 @@ def submit(
     if restore and not job_id:
         raise UserError("--restore needs the id of the job that was stopped: --set-job-id ID.")
     path = one_file(file, config)
-    text = _spec(path, variable, name, lenient=lenient, python=allow_python)
+    report = Report(lenient=lenient, allow_unset=allow_unset)
+    text = _spec(path, variable, name, report, python=allow_python)
     client = client_for(masters, node_config, token_file, patience)
     number = job_id or str(time.time_ns())[:18]
     given = Given(_maps(maps or []), allow_dropped) if restore else None
@@ -132,6 +135,7 @@ def restore(
     allow_dropped: AllowDropped = False,
     wait: Wait = True,
     lenient: Lenient = False,
+    allow_unset: AllowUnset = False,
     allow_python: AllowPython = False,
     quiet: Quiet = False,
     masters: Masters = None,
@@ -143,7 +147,7 @@ def restore(
     """Run a job again from the savepoint it was stopped with, under the same id."""
     submit(
         file, config, variable, name, job_id, True, maps, allow_dropped, wait, False, lenient,
-        allow_python, quiet, masters, node_config, token_file, patience, debug,
+        allow_unset, allow_python, quiet, masters, node_config, token_file, patience, debug,
     )  # fmt: skip
 
 
@@ -322,11 +326,11 @@ def client_for(
 
 
 def _spec(
-    path: Path, variable: list[str] | None, name: str | None, *, lenient: bool, python: bool
+    path: Path, variable: list[str] | None, name: str | None, report: Report, *, python: bool
 ) -> str:
     """Read a job file here, where its includes and variables are; the master checks it."""
-    tree = read_tree(path, parse_assignments(variable or []), Report(lenient=lenient))
-    return encode_spec(Spec(str(path), tree, name, lenient, python))
+    tree = read_tree(path, parse_assignments(variable or []), report)
+    return encode_spec(Spec(str(path), tree, name, report.lenient, python))
 
 
 def _maps(given: list[str]) -> dict[str, str]:

@@ -30,6 +30,10 @@ Lenient = Annotated[
     bool,
     typer.Option("--lenient", help="Ignore unknown options with a warning, as SeaTunnel does."),
 ]
+AllowUnset = Annotated[
+    bool,
+    typer.Option("--allow-unset", help="Keep ${name} where nothing says what it is."),
+]
 Plugins = Annotated[
     list[str] | None,
     typer.Option("--plugin", metavar="FILE", help="Load connectors from a .py file or a module."),
@@ -81,6 +85,7 @@ def run(
     tag: Tags = None,
     plugin: Plugins = None,
     lenient: Lenient = False,
+    allow_unset: AllowUnset = False,
     allow_python: AllowPython = False,
     quiet: Quiet = False,
     log_format: LogFormat = "text",
@@ -91,7 +96,7 @@ def run(
     if master.lower() not in ("local", "client"):
         raise UsageError(f"run --master {master}: run is local; for a cluster use holdfast submit.")
     if check_only:
-        check(file, config, variable, plugin, lenient, allow_python, debug)
+        check(file, config, variable, plugin, lenient, allow_unset, allow_python, debug)
         return
     code = launch(
         Launch(
@@ -104,6 +109,7 @@ def run(
             tags=tags(tag or []),
             plugins=plugin or [],
             lenient=lenient,
+            allow_unset=allow_unset,
             allow_python=allow_python,
             quiet=quiet,
             json_log=log_format == "json",
@@ -120,11 +126,12 @@ def check(
     variable: Variables = None,
     plugin: Plugins = None,
     lenient: Lenient = False,
+    allow_unset: AllowUnset = False,
     allow_python: AllowPython = False,
     debug: Debug = False,
 ) -> None:
     """Check a job file without running it: every mistake at once."""
-    path, report = one_file(file, config), Report(lenient=lenient)
+    path, report = one_file(file, config), Report(lenient=lenient, allow_unset=allow_unset)
     tree = read_tree(path, parse_assignments(variable or []), report)
     checked(tree, path, Registry.load(plugin or []), report, allow_python=allow_python)
     show_warnings(report.warnings)
@@ -139,11 +146,12 @@ def plan(
     schemas: Schemas = True,
     plugin: Plugins = None,
     lenient: Lenient = False,
+    allow_unset: AllowUnset = False,
     allow_python: AllowPython = False,
     debug: Debug = False,
 ) -> None:
     """Draw a job's pipelines, tasks, tables and schemas.  No row moves."""
-    path, report = one_file(file, config), Report(lenient=lenient)
+    path, report = one_file(file, config), Report(lenient=lenient, allow_unset=allow_unset)
     tree = read_tree(path, parse_assignments(variable or []), report)
     registry = Registry.load(plugin or [])
     job = checked(tree, path, registry, report, allow_python=allow_python)

@@ -42,6 +42,7 @@ class Launch:
     tags: Mapping[str, str] = field(default_factory=dict)
     plugins: Sequence[str] = ()
     lenient: bool = False
+    allow_unset: bool = False
     allow_python: bool = False
     quiet: bool = False
     json_log: bool = False
@@ -57,7 +58,7 @@ def launch(asked: Launch) -> int:
 
 def run_here(asked: Launch, signals: Signals) -> RunResult:
     """Run the job to its end and return what became of it."""
-    report = Report(lenient=asked.lenient)
+    report = Report(lenient=asked.lenient, allow_unset=asked.allow_unset)
     tree = read_tree(asked.file, asked.variables, report)
     number = asked.job_id or _new_id()
     logged = asked.log_file or home.logs() / f"job-{number}.log"

@@ -20,6 +20,7 @@ def run(
     cores: int | None = None,
     plugins: Sequence[str] = (),
     lenient: bool = False,
+    allow_unset: bool = False,
     allow_python: bool = False,
     progress: bool = False,
     log_file: str | os.PathLike[str] | None = None,
@@ -31,7 +32,8 @@ def run(
     """
     asked = Launch(
         file=Path(file), variables=dict(variables or {}), name=name, job_id=job_id, cores=cores,
-        plugins=plugins, lenient=lenient, allow_python=allow_python, quiet=not progress,
+        plugins=plugins, lenient=lenient, allow_unset=allow_unset,
+        allow_python=allow_python, quiet=not progress,
         log_file=Path(log_file) if log_file else None,
     )  # fmt: skip
     signals = Signals()

@@ -9,9 +9,14 @@ LENIENT_HINT = " Remove it, or run with --lenient to ignore unknown options as S
 
 @dataclass
 class Report:
-    """Mistakes and warnings found so far.  Lenient turns unknown options into warnings."""
+    """Mistakes and warnings found so far.
+
+    Lenient turns unknown options into warnings.  `allow_unset` keeps `${name}` where nothing says
+    what it is.
+    """
 
     lenient: bool = False
+    allow_unset: bool = False
     mistakes: list[Mistake] = field(default_factory=list)
     warnings: list[Mistake] = field(default_factory=list)
 

@@ -166,7 +166,7 @@ class Api:
 
     async def submit_text(self, asked: SubmitText) -> Accepted:
         """Read a job's text here, where nothing of this machine gets into it, and submit it."""
-        report = Report(lenient=asked.lenient)
+        report = Report(lenient=asked.lenient, allow_unset=asked.allow_unset)
         spec = await asyncio.to_thread(self.reader.spec, asked, report)
         token = asked.token or secrets.token_hex(16)
         wish = (asked.restore, asked.maps, asked.allow_dropped)

@@ -13,7 +13,13 @@ from holdfast.plan.json_file import parse_json
 from holdfast.plan.shape import shape_job
 from holdfast.plan.sql_file import parse_sql
 from holdfast.plan.syntax import Lines, Unreadable
-from holdfast.plan.variables import given_by, reserved_names, substitute
+from holdfast.plan.variables import (
+    Unset,
+    given_by,
+    reserved_names,
+    substitute,
+    unset_message,
+)
 from holdfast.plan.yaml_file import parse_yaml
 
 BOM = "\ufeff"
@@ -57,7 +63,11 @@ def parse_job(
     except Unreadable as stopped:
         report.mistakes.append(stopped.mistake)
         return None
-    filled = substitute(tree, variables)
+    unset: Unset = {}
+    filled = substitute(tree, variables, unset)
+    if not report.allow_unset:
+        for name, place in unset.items():
+            report.error(place, unset_message(name))
     assert isinstance(filled, Block)
     job = shape_job(filled, file, report)
     return None if len(report.mistakes) > before else job

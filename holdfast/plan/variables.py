@@ -1,8 +1,8 @@
 """Variables: what `-i name=value` gives, put in wherever a value says `${name}`.
 
 This happens after parsing, in every format and inside quoted text too.  A `${name:default}` needs
-no variable.  What nothing answers stays as it is: sinks fill `${table_name}`, `${now}` and their
-like for each table or file.
+no variable.  Sinks fill `${table_name}`, `${now}` and their like for each table or file, so these
+stay as they are.  Any other name that nothing answers is unset.
 """
 
 import json
@@ -20,6 +20,7 @@ from holdfast.plan.syntax import Unreadable, plain
 _PLACEHOLDER = re.compile(r"\$\{\s*([^:{}]+?)\s*(?::([^}]*))?\}")
 _SINKS_OWN = re.compile(r"now|uuid|transactionId|[kv]\d+")
 _SINGLE_QUOTED = re.compile(r"'([^'\\]*)'")
+FILE_NAME, FILE_TIME = "file_name_expression", "yyyy.MM.dd"
 _OPENERS = {"[": "]", "{": "}"}
 _BEFORE_QUOTE = "=[{,:"
 
@@ -38,18 +39,52 @@ def given_by(variables: Mapping[str, str]) -> Given:
     return given
 
 
-def substitute(node: Node, variables: Mapping[str, str]) -> Node:
-    """Return the tree with variables and defaults put in."""
+Unset = dict[str, Place]
+"""Names that nothing answers, and where each stands first."""
+
+
+def substitute(
+    node: Node, variables: Mapping[str, str], unset: Unset, known: frozenset[str] = frozenset()
+) -> Node:
+    """Return the tree with variables and defaults put in; note in `unset` what nothing answers.
+
+    `known` are names that are filled later, beside those of every sink.
+    """
     match node:
         case Scalar(value=str(text)) if "${" in text:
+            for found in _PLACEHOLDER.finditer(text):
+                name = found[1]
+                later = name in RESERVED or name in known or _SINKS_OWN.fullmatch(name)
+                if not later and name not in variables and found[2] is None:
+                    unset.setdefault(name, node.place)
             return _fill(node, text, variables)
         case Items(items=items):
-            return replace(node, items=tuple(substitute(item, variables) for item in items))
+            made = tuple(substitute(item, variables, unset, known) for item in items)
+            return replace(node, items=made)
         case Block(entries=entries):
-            made = (replace(e, node=substitute(e.node, variables)) for e in entries)
-            return replace(node, entries=tuple(made))
+            filled = []
+            for entry in entries:
+                # A replacement's ${name} is a group of its pattern.
+                here: Unset = {} if entry.key == "replacement" else unset
+                own = known | _of_file_names(node) if entry.key == FILE_NAME else known
+                filled.append(replace(entry, node=substitute(entry.node, variables, here, own)))
+            return replace(node, entries=tuple(filled))
         case _:
             return node
+
+
+def unset_message(name: str) -> str:
+    """Return the sentence about a name that nothing answers."""
+    return (
+        f"The variable '{name}' is not set. Give it with -i {name}=VALUE, write a default as in"
+        f" ${{{name}:VALUE}}, or keep the text ${{{name}}} with --allow-unset."
+    )
+
+
+def _of_file_names(block: Block) -> frozenset[str]:
+    """Return the name by which a file's name may ask for its time: the pattern of it."""
+    pattern = block.get("filename_time_format")
+    return frozenset({pattern.text if isinstance(pattern, Scalar) else FILE_TIME})
 
 
 def typed(text: str, place: Place) -> Node:

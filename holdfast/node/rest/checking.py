@@ -51,7 +51,7 @@ class Reader:
 
     def check(self, asked: CheckText) -> Checked:
         """Return every mistake of a text, or how the job would look."""
-        report = Report(lenient=asked.lenient)
+        report = Report(lenient=asked.lenient, allow_unset=asked.allow_unset)
         try:
             planned = self.spec(asked, report).job(self.registry, report)
         except JobFileError as error:

@@ -159,6 +159,7 @@ class CheckText(msgspec.Struct, forbid_unknown_fields=True):
     name: str = ""
     variables: dict[str, str] = msgspec.field(default_factory=dict)
     lenient: bool = False
+    allow_unset: bool = False
 
 
 class SubmitText(CheckText, forbid_unknown_fields=True):

@@ -4,7 +4,10 @@ import pytest
 from parse_texts import env, errors, parsed
 
 from holdfast.connect.placeholders import RESERVED
+from holdfast.connect.report import Report
 from holdfast.errors import UsageError
+from holdfast.model.tree import to_plain
+from holdfast.plan.load import parse_job
 from holdfast.plan.variables import parse_assignments
 
 
@@ -17,7 +20,6 @@ from holdfast.plan.variables import parse_assignments
         ("${none:x}", "x"),
         ("${none:}", ""),
         ("${none:}y", "y"),
-        ("${none}", "${none}"),
         ("${none:http://x:1/y}", "http://x:1/y"),
         ("${n}", 5),
         ("${none:50}", 50),
@@ -51,6 +53,49 @@ def test_values_take_variables(value: str, expected: object) -> None:
         "loop": "${k}",
     }
     assert env(f'a = """{value}"""', variables=given) == {"a": expected}
+
+
+UNSET = """
+env { job.name = "day ${DT}" }
+source { FakeSource { plugin_output = "${DT}", row.num = ${ROWS}, x = "${DT:1}" } }
+sink { LocalFile { path = "/data/${DT}/${HOUR}", file_format_type = csv
+  file_name_expression = "${now}_${yyyyMMdd}_${transactionId}", filename_time_format = yyyyMMdd
+  save = "${table_name}", partition_dir_expression = "${k0}=${v0}" } }
+"""
+
+
+def test_a_variable_that_nothing_sets_is_named_with_its_place_and_what_to_do() -> None:
+    said = errors(UNSET, variables={"OTHER": "1"})
+    assert [line.split("'")[1] for line in said] == ["DT", "ROWS", "HOUR"]
+    assert said[0] == (
+        "2:18: The variable 'DT' is not set. Give it with -i DT=VALUE, write a default as in"
+        " ${DT:VALUE}, or keep the text ${DT} with --allow-unset."
+    )
+
+
+def test_unset_variables_are_kept_where_that_is_asked_for() -> None:
+    report = Report(allow_unset=True)
+    tree = parse_job(UNSET, "job.conf", {}, None, report)
+    assert tree is not None and not report.mistakes
+    kept = to_plain(tree)
+    assert isinstance(kept, dict) and kept["env"] == {"job": {"name": "day ${DT}"}}
+
+
+@pytest.mark.parametrize("file", ["job.json", "job.yaml", "job.sql"])
+def test_unset_variables_are_named_in_every_format(file: str) -> None:
+    texts = {
+        "job.json": '{"source": [{"plugin_name": "Fake", "x": "${DT}"}]}',
+        "job.yaml": 'source:\n  - plugin_name: Fake\n    x: "${DT}"\n',
+        "job.sql": "CREATE TABLE a WITH ('connector'='FakeSource', 'type'='source', 'x'='${DT}');\n"
+        "CREATE TABLE z WITH ('connector'='Console', 'type'='sink');\nINSERT INTO z SELECT *"
+        " FROM a;",
+    }
+    assert any("The variable 'DT' is not set." in line for line in errors(texts[file], file))
+
+
+def test_a_group_of_a_pattern_is_no_variable() -> None:
+    text = 'transform { Replace { pattern = "(?<y>.*)", replacement = "${y}!" } }'
+    assert parsed(text)
 
 
 def test_names_of_sinks_may_be_given_if_they_are_not_reserved() -> None:
