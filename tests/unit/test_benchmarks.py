@@ -1,12 +1,14 @@
 """What benchmarks make of the runs they measure; no run is made here."""
 
+import csv
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks import batch, peer, seatunnel, streaming
+from benchmarks import batch, peer, quoted, seatunnel, streaming
+from benchmarks.job import COLUMNS
 from benchmarks.measure import Cost
 from benchmarks.rivals import NO_JAR, OURS, SCRIPT, Race, run_race
 from benchmarks.threads import kind_of
@@ -86,7 +88,9 @@ def test_a_peer_that_is_ahead_is_a_missed_bar() -> None:
 
 
 def test_the_report_can_be_written() -> None:
-    made = batch.report_of([race(), race()], "rows", {OURS: "1"}, "")
+    other = Race("csv", 1_000, {n: [cost(4, 6)] for n in (OURS, quoted.MULTI_LINE)}, {}, {})
+    made = batch.report_of([race(), race()], "rows", {OURS: "1"}, "", {quoted.QUOTED: other})
+    assert made.bars[-1].bound == quoted.MOST[quoted.QUOTED] and not made.bars[-1].met
     assert made.plots[0].series["dlt"] == [("csv -> parquet", 500.0)] * 2
     json.dumps(asdict(made), allow_nan=False)
 
@@ -155,3 +159,15 @@ def test_streaming_promises_about_micro_batches_only_where_there_are_any() -> No
     assert [(bar.seen, bar.met) for bar in bars] == [(2.0, True), (0.5, True), (1.2, False)]
     (rows,) = streaming.bars_of(flink, {"Holdfast": ours, flink.peer.name: flows})
     assert (rows.seen, rows.met) == (0.5, False)
+
+
+@pytest.mark.parametrize("kind", list(quoted.MOST))
+def test_files_with_quotes_have_the_same_rows(tmp_path: Path, kind: str) -> None:
+    lines = [",".join(f"{column}{n}" for column in COLUMNS) for n in range(250)]
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    made = quoted.make(tmp_path, tmp_path / "made", kind)
+    with (made / "rows.csv").open(newline="") as file:
+        rows = list(csv.reader(file, strict=True))
+    assert [row[0] for row in rows] == [line.split(",")[0] for line in lines]
+    broken = [row for row in rows if "\n" in row[quoted.NAME]]
+    assert len(broken) == (3 if kind == quoted.BREAKS else 0)
