@@ -25,7 +25,7 @@ def read_files(
 ) -> "DataFrame":  # fmt: skip
     """Return the rows of these files, with the partition columns `names` last.
 
-    Without care, a csv or json row that Spark cannot read whole stops the job.
+    Without care, a json row that Spark cannot read whole stops the job.
     """
     names = _added(table, names)
     if not files:

@@ -141,7 +141,7 @@ def converted(
 
 def _with_nulls(texts: Any, kind: Type, writing: Writing) -> Any:
     """Turn texts that stand for null into nulls."""
-    blank = kind.kind != "string"
+    blank = kind.kind not in ("string", "bytes")
     nothing, null_format = pa.scalar(""), writing.null_format
     empty = pc.equal(pc.ascii_trim_whitespace(texts) if blank else texts, nothing)
     if null_format is not None:
