@@ -20,6 +20,11 @@ from holdfast.model.tree import Plain
 _ATTEMPT = re.compile(r"(.+)-a(\d+)-s\d+")
 
 
+def life_of(job_id: str, incarnation: str) -> str:
+    """Return the name of one life of a job."""
+    return f"{job_id}.{incarnation}" if incarnation else job_id
+
+
 @dataclass(frozen=True, slots=True)
 class Staging:
     """Which try at which slice is being written.  No two tries share one.
@@ -35,10 +40,14 @@ class Staging:
     incarnation: str = ""
 
     @property
+    def life(self) -> str:
+        """The life of the job that it is part of, as `Opening` names it."""
+        return life_of(self.job_id, self.incarnation)
+
+    @property
     def name(self) -> str:
         """A name for files and tables that is unique to this try."""
-        life = f"{self.job_id}.{self.incarnation}" if self.incarnation else self.job_id
-        return f"{life}-{self.task}-a{self.attempt}-s{self.number}"
+        return f"{self.life}-{self.task}-a{self.attempt}-s{self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,7 @@ class Committable:
     """All that any process needs to make staged rows of one table visible.
 
     `content` is plain data with the version of its layout beside it; it is stored in checkpoints.
+    `opening`: it brings no rows; it says what the save modes do to the table.
     """
 
     version: int
@@ -74,6 +84,25 @@ class Committable:
     rows: int
     bytes: int
     content: Plain
+    opening: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Who opens tables, and what is known of them.
+
+    `life` names this life of the job, and no other one.  `known` are the paths of tables whose save
+    modes are in a checkpoint: none is to be given again.  Of those, `earlier` had theirs in an
+    earlier life of the job: what is in them, and their columns, are this life's to keep.
+    """
+
+    life: str = ""
+    known: frozenset[str] = frozenset()
+    earlier: frozenset[str] = frozenset()
+
+    def new(self, table: Table) -> bool:
+        """Say whether the save modes of a table are due."""
+        return str(table.path) not in self.known
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +130,10 @@ class Heard:
     committables: tuple[Committable, ...]
     savepoint: bool = False
     final: bool = False
+
+
+ANYBODY = Opening()
+"""Whoever opens a table and is no job."""
 
 
 class Sink(Plugin[O]):
@@ -133,12 +166,24 @@ class Sink(Plugin[O]):
         """
         return ""
 
-    def prepare(self, tables: Sequence[Table]) -> None:
-        """Do what happens at the start of a job, never on restore: save modes, new tables.
+    def target(self, table: Table) -> str:
+        """Name the place that rows of a table go to, alike for all tables that share it.
 
-        Called for each task that starts from nothing, perhaps again for the next attempt as long
-        as nothing of this job was committed.
+        By it, and by stage and path, tables that had their save modes are known again.
         """
+        where = self.destination(self.options_for(table), table)
+        return f"{self.name}:{where or table.path}"
+
+    def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
+        """Look at tables before their first rows are written, and refuse what cannot work.
+
+        Called by every attempt of every task, also by one that was taken for dead and wakes.  So it
+        changes nothing that anybody can see, but may make a table that is missing.  What the save
+        modes do to a table that is `opening.new` is returned as committables with `opening` set:
+        the first commit gets them with its rows, or without any, and applies them once for
+        `opening.life`, in the same step as the rows where the store can.
+        """
+        return ()
 
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Write rows out of sight and return what `commit` needs.

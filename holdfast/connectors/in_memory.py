@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from holdfast.connect.options import option, options
-from holdfast.connect.sink import Committable, Identifier, Sink, Staging
+from holdfast.connect.sink import ANYBODY, Committable, Identifier, Opening, Sink, Staging
 from holdfast.connect.tables import Tables
 from holdfast.errors import Unavailable, UserError
 from holdfast.model.job import Guarantee
@@ -54,7 +54,7 @@ class InMemory(Sink[InMemoryOptions]):
     guarantee: ClassVar[Guarantee] = Guarantee.AT_LEAST_ONCE
     because = "rows are counted as they come"
 
-    def prepare(self, tables: Sequence[Table]) -> None:
+    def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Check that placeholders come out as the job file says."""
         for table in tables:
             filled = self.options_for(table)
@@ -65,6 +65,7 @@ class InMemory(Sink[InMemoryOptions]):
                     f" '{value}' as assert_options_value says.",
                     code="sink.assert_failed",
                 )
+        return ()
 
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Count the rows, and fail where the options say so."""

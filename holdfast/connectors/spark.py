@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 from urllib.parse import unquote, urlsplit
@@ -19,16 +20,33 @@ from holdfast.connect.placeholders import resolve
 from holdfast.connect.plugin import Context
 from holdfast.connect.report import Report
 from holdfast.connect.schema import Schema
-from holdfast.connect.sink import Committable, Identifier, Leftovers, Sink, Staging
+from holdfast.connect.sink import (
+    ANYBODY,
+    Committable,
+    Identifier,
+    Leftovers,
+    Opening,
+    Sink,
+    Staging,
+)
 from holdfast.connect.source import Source
 from holdfast.connect.tables import Rows, Tables
+from holdfast.connectors.local_file.commit import Staged, commit, unfinished
+from holdfast.connectors.local_file.opened import (
+    Mode,
+    Order,
+    files_in,
+    find,
+    look,
+    order_of,
+)
 from holdfast.connectors.local_file.sweep import (
     folders_like,
     remove_tree,
     safe,
     safe_leftovers,
 )
-from holdfast.errors import OutcomeUnknown, UserError
+from holdfast.errors import UserError
 from holdfast.model.job import Guarantee
 from holdfast.model.secret import Secret
 from holdfast.model.table import Table, TablePath
@@ -46,6 +64,10 @@ WHERE = (
 
 STAGED = ".holdfast-"
 _TRY = re.compile(re.escape(STAGED) + r"(.+?-a\d+-s\d+)-.+")
+
+MODES: dict[str, Mode] = {
+    "overwrite": "clear", "ignore": "ignore", "errorifexists": "empty", "error": "empty",
+}  # fmt: skip
 
 Problem = tuple[str, str]
 
@@ -230,14 +252,25 @@ path = "out/rows"
             self.guarantee = Guarantee.EXACTLY_ONCE  # type: ignore[misc]
         self._fresh: set[str] = set()
 
-    def prepare(self, tables: Sequence[Table]) -> None:
-        """Treat what is there as `mode` says; what is written at once does so when it is."""
-        for table in tables:
+    def target(self, table: Table) -> str:
+        """Name the folder, from the root on, or the table."""
+        filled = self.options_for(table)
+        return f"{self.name}:{filled.folder.absolute()}" if filled.folder else super().target(table)
+
+    def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
+        """Look at folders; what is written at once does what `mode` says when it is."""
+        orders: dict[Path, Committable] = {}
+        for table in filter(opening.new, tables):
             folder = self.options_for(table).folder
+            mode = MODES.get(self.options.mode)
             if folder is None:
                 self._fresh.add(str(table.path))
-            else:
-                _prepare_folder(folder, self.options.mode, self._mark)
+            elif mode and folder not in orders:
+                if mode == "empty" and _has_data(folder) and find(folder, opening.life) is None:
+                    raise _exists(folder)
+                order = Order(str(folder), opening.life, mode)
+                orders[folder] = order.committable(str(table.path))
+        return list(orders.values())
 
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Stage each table in a hidden folder, or write it at once where there is none."""
@@ -251,15 +284,19 @@ path = "out/rows"
         return made
 
     def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
-        """Move staged files into sight.  A file that was moved before stays where it is."""
-        for committable in committables:
-            if isinstance(committable.content, dict):
-                _move(committable.content)
+        """Move staged files into sight, as the sink LocalFile does."""
+        orders = [order_of(c) for c in committables if c.opening]
+        look_at = partial(look, refuse=_exists, is_data=_counts)
+        for order in (o for o in orders if o.mode == "ignore"):
+            look_at(order)  # it decides on what was staged, too
+        contents = [c.content for c in committables if not c.opening]
+        staged = [_staged(content) for content in contents if isinstance(content, dict)]
+        commit(identifier, staged, orders, look_at)
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
         for committable in committables:
-            if isinstance(committable.content, dict):
+            if isinstance(committable.content, dict) and not committable.opening:
                 shutil.rmtree(str(committable.content["staged"]), ignore_errors=True)
 
     def sweep(self, leftovers: Leftovers) -> None:
@@ -268,24 +305,19 @@ path = "out/rows"
             return
         ours = safe_leftovers(leftovers)
         for folder in folders_like(str(self.options.folder)):
+            needed = unfinished(folder)
             for path in list(folder.glob(f"{STAGED}*")):
                 staged = _TRY.fullmatch(path.name)
-                if staged and ours.include(staged[1]) and path.is_dir() and not path.is_symlink():
+                found = path.name not in needed and path.is_dir() and not path.is_symlink()
+                if staged and ours.include(staged[1]) and found:
                     remove_tree(path)
-            if leftovers.task is None:
-                (folder / self._mark).unlink(missing_ok=True)
-
-    @property
-    def _mark(self) -> str:
-        """The name of the hidden file that says this job leaves a folder alone."""
-        return f"{STAGED}{self.context.job_id}-ignores"
 
     def _write(self, rows: Rows, staging: Staging) -> Iterator[Committable]:
         path, filled = str(rows.table.path), self.options_for(rows.table)
         if filled.folder is None:
             self._write_at_once(rows, filled)
             yield Committable(1, path, -1, 0, None)
-        elif not (filled.folder / self._mark).exists():
+        else:
             staged = filled.folder / f"{STAGED}{safe(staging.name)}-{safe(path)}"
             try:
                 self._writer(rows, filled).mode("overwrite").save(staged.absolute().as_uri())
@@ -296,6 +328,7 @@ path = "out/rows"
             content: Plain = {
                 "staged": str(staged),
                 "folder": str(filled.folder),
+                "life": staging.life,
                 "files": [str(f.relative_to(staged)) for f in files],
             }
             yield Committable(1, path, -1, sum(f.stat().st_size for f in files), content)
@@ -316,38 +349,36 @@ path = "out/rows"
         return writer.partitionBy(*filled.partition_by) if filled.partition_by else writer
 
 
-def _prepare_folder(folder: Path, mode: str, mark: str) -> None:
-    found = [p for p in folder.iterdir() if _is_data(p)] if folder.is_dir() else []
-    if not found or mode == "append":
-        return
-    if mode == "ignore":
-        (folder / mark).touch()
-        return
-    if mode != "overwrite":
-        raise UserError(
-            f"Sink Spark cannot write to {folder}: it holds data already, and mode = {mode}."
-            " Choose another path, or set mode = append or overwrite.",
-            code="sink.data_exists",
-        )
-    for path in found:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+def _has_data(folder: Path) -> bool:
+    return any(_counts(name) for name, *_ in files_in(folder))
 
 
-def _move(content: dict[str, Plain]) -> None:
-    staged, folder = Path(str(content["staged"])), Path(str(content["folder"]))
+def _counts(name: str) -> bool:
+    """Say whether readers look at a file below a folder."""
+    return _is_data(Path(name)) and _is_data(Path(Path(name).parts[0]))
+
+
+def _exists(folder: Path) -> UserError:
+    return UserError(
+        f"Sink Spark cannot write to {folder}: it holds data already, and mode = errorifexists."
+        " Choose another path, or set mode = append or overwrite.",
+        code="sink.data_exists",
+    )
+
+
+def _is_ignored(content: dict[str, Plain]) -> bool:
+    """Say whether a life has found data in the folder, and so leaves it as it is."""
+    found = find(Path(str(content["folder"])), str(content.get("life", "")))
+    return found is not None and found.ignored
+
+
+def _staged(content: dict[str, Plain]) -> Staged:
+    """Return what was staged as the sink LocalFile knows it; nothing of what is not to show."""
+    folder, name = str(content["folder"]), Path(str(content["staged"])).name
     files = content["files"]
     assert isinstance(files, list), f"not a committable: {content}"
-    for name in files:
-        hidden, visible = staged / str(name), folder / str(name)
-        if hidden.exists():
-            visible.parent.mkdir(parents=True, exist_ok=True)
-            hidden.replace(visible)
-        elif not visible.exists():
-            raise OutcomeUnknown(
-                f"Sink Spark: {visible} is neither staged nor in sight. Was it moved away?",
-                code="sink.commit_unknown",
-            )
-    shutil.rmtree(staged, ignore_errors=True)
+    pairs = tuple((f"{name}/{file}", str(file)) for file in files)
+    return Staged(folder, name, () if _is_ignored(content) else pairs)
 
 
 def _is_data(path: Path) -> bool:

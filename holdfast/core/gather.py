@@ -32,6 +32,20 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
+class Opened:
+    """A table whose save modes are in a checkpoint: no later one has them again.
+
+    `target` is the sink's own name for the place its rows go to, and `incarnation` the life of the
+    job that opened it.
+    """
+
+    sink: str
+    table: str
+    target: str
+    incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """A task's counters: they go with its checkpoints, so that no restart counts a row twice.
 
@@ -54,7 +68,8 @@ class Acked:
 
     `ended` says for every source of the task whether it was at its end.  `watermark` is None
     while nothing is known of it.  `idle`: the task holds nobody else's watermark back.  `counts`
-    are the task's counters since the start of the job's life.
+    are the task's counters since the start of the job's life.  `opened` are all tables that the
+    task knows to be opened, itself or before it; None if it started from a state that cannot say.
     """
 
     number: int
@@ -67,6 +82,7 @@ class Acked:
     watermark: int | None = None
     idle: bool = False
     counts: Counts = Counts()
+    opened: tuple[Opened, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +118,14 @@ def take(old: Gathering, ack: Acked, tasks: tuple[Task, ...]) -> Gathering | str
         return f"task {ack.task} is not at the end of its input"
     waiting = tuple(t for t in old.waiting if t != ack.task)
     return replace(old, waiting=waiting, acks=(*old.acks, ack))
+
+
+def opened(acks: tuple[Acked, ...]) -> tuple[Opened, ...] | None:
+    """Return every table that is opened; None if a task started from a state that cannot say."""
+    known = [a.opened for a in acks]
+    if None in known:
+        return None
+    return tuple(dict.fromkeys(o for some in known for o in some or ()))
 
 
 def totals(acks: tuple[Acked, ...]) -> Totals:

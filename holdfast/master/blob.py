@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 import msgspec
 
 from holdfast.core.checkpoint import Completed
-from holdfast.core.gather import Counts, Gathering, Staged, watermark
+from holdfast.core.gather import Counts, Gathering, Opened, Staged, opened, watermark
 from holdfast.core.pipeline import Pipeline
+from holdfast.core.task import Task
 from holdfast.master.ports import BlobBad
 from holdfast.model.tree import Plain
 
@@ -20,8 +21,24 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """Where a task starts: positions are None at the very beginning."""
+
+    positions: tuple[tuple[str, Plain], ...] | None = None
+    counts: Counts = field(default_factory=Counts)
+    opened: tuple[Opened, ...] | None = ()
+
+
+FRESH = Start()
+
+
+@dataclass(frozen=True, slots=True)
 class Content:
-    """A checkpoint's content: where each source reads next, and what is to be committed."""
+    """A checkpoint's content: where each source reads next, and what is to be committed.
+
+    `opened` are the tables that have had their save modes, or have them here; None, in checkpoints
+    of former versions of Holdfast: all that are written to.
+    """
 
     version: int
     job: str
@@ -32,11 +49,12 @@ class Content:
     staged: tuple[Staged, ...]
     watermark: int | None
     counts: dict[str, Counts] = field(default_factory=dict)
+    opened: tuple[Opened, ...] | None = None
 
-    def for_task(self, sources: tuple[str, ...]) -> tuple[tuple[str, Plain], ...]:
-        """Return the positions of some sources, as a task needs them."""
-        known = [s for s in sources if s in self.positions]
-        return tuple((s, self.positions[s]) for s in known)
+    def start(self, task: Task) -> Start:
+        """Return where a task starts that goes on from here."""
+        known = tuple((s, self.positions[s]) for s in task.sources if s in self.positions)
+        return Start(known, self.counts.get(task.id, Counts()), self.opened)
 
     def to_commit(self, previous: int) -> tuple[Staged, ...]:
         """Return what became part of this checkpoint after the complete one before it.
@@ -45,10 +63,6 @@ class Content:
         committed under that one's number.
         """
         return tuple(s for s in self.staged if s.created > previous)
-
-    def counted(self, task: str) -> Counts:
-        """Return a task's counters."""
-        return self.counts.get(task, Counts())
 
     def rows(self, sink: str) -> dict[str, int]:
         """Return how many rows went to each table of a sink, since the start of the job's life."""
@@ -80,6 +94,7 @@ def write(pipeline: Pipeline, gathering: Gathering) -> bytes:
         staged=tuple(s for ack in gathering.acks for s in ack.staged),
         watermark=watermark(gathering.acks),
         counts={ack.task: ack.counts for ack in gathering.acks},
+        opened=opened(gathering.acks),
     )
     return pack(content)
 

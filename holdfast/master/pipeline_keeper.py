@@ -28,7 +28,7 @@ from holdfast.core.duties import (
     Listen,
     StartCheckpoint,
 )
-from holdfast.core.gather import Acked, Counts, Gathering, Staged
+from holdfast.core.gather import Acked, Gathering, Staged
 from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import ACTIVE, Pipeline, PipelineDoomed, step, wanted
 from holdfast.core.task import TaskFailed
@@ -198,17 +198,16 @@ class PipelineKeeper(Keeper[Pipeline]):
 
     async def _deploy(self, order: Deploy) -> None:
         """Send the order until the task reports that it runs."""
-        positions, counts = None, Counts()
+        start = blob.FRESH
         if order.restore:
             content = await self._restored(order.restore)
             if content is None:
                 return
-            task = next(t for t in self.state.tasks if t.id == order.task)
-            positions = content.for_task(task.sources)
-            counts = content.counted(order.task)
+            start = content.start(next(t for t in self.state.tasks if t.id == order.task))
         message = DeployTask(
-            self.desk.term, self.task_key(order.task), order.attempt, self.job().spec, positions,
-            self.state.commits.through, self.state.checkpoints.complete, counts,
+            self.desk.term, self.task_key(order.task), order.attempt, self.job().spec,
+            start.positions, self.state.commits.through, self.state.checkpoints.complete,
+            start.counts, start.opened,
         )  # fmt: skip
         while True:
             self.desk.check()

@@ -7,7 +7,7 @@ where that source is now, and what belongs to a sink to where that sink is.  Pur
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.core.gather import Counts, Written
+from holdfast.core.gather import Counts, Opened, Written
 from holdfast.master.blob import VERSION, Content
 from holdfast.model.job import Job, Pipeline, Role, Task
 
@@ -45,7 +45,7 @@ def transplant(
 ) -> dict[int, Content]:
     """Return what each new pipeline starts from, given the last checkpoint of each old one.
 
-    Nothing for one that has no stage of before: it begins as any new one does.
+    One that has no stage of before begins as any new one does, but for what it knows of tables.
     """
     positions = {
         move.moved[source]: at
@@ -66,10 +66,22 @@ def transplant(
             staged=(),
             watermark=move.watermark(part, marks),
             counts={t.id: counts[t.id] for t in part.tasks if t.id in counts},
+            opened=_opened(saved, move),
         )
         for part in move.after.pipelines
-        if move.feeders(part)
     }
+
+
+def _opened(saved: Sequence[Content], move: Move) -> tuple[Opened, ...] | None:
+    """Return the tables that had their save modes, in all pipelines: their rows are to be kept,
+    also by a pipeline that is new and writes there.  A sink that was dropped has no name now."""
+    found: dict[Opened, None] = {}
+    for content in saved:
+        if content.opened is None:
+            return None
+        named = (replace(o, sink=move.moved.get(o.sink, "")) for o in content.opened)
+        found |= dict.fromkeys(named)
+    return tuple(found)
 
 
 def _counts(saved: Sequence[Content], move: Move) -> dict[str, Counts]:

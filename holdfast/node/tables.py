@@ -221,9 +221,10 @@ def _forget(_built: object) -> None:
 
 def _heard(order: ListenOrder, sink: str) -> Heard:
     """Return a commit as the listener of one sink hears of it."""
+    made = (_committable(s) for s in order.staged or () if s.sink == sink)
     return Heard(
         Identifier(f"{order.user}{sink}", order.number, order.watermark),
-        tuple(_committable(s) for s in order.staged or () if s.sink == sink),
+        tuple(c for c in made if not c.opening),
         savepoint=order.kind is Kind.SAVEPOINT,
         final=order.kind is Kind.FINAL,
     )

@@ -16,7 +16,7 @@ The sink must take rows (id bigint, name string) of a table `db.rows` and only a
 
 from collections.abc import Callable
 
-from holdfast.testing import sink_bounds, sink_crashes, sink_rivals
+from holdfast.testing import sink_bounds, sink_crashes, sink_openings, sink_rivals
 from holdfast.testing.sink_bench import SinkBench
 from holdfast.testing.sink_bench import SinkWorld as SinkWorld
 
@@ -26,6 +26,7 @@ SINK_CHECKS: tuple[SinkCheck, ...] = (
     *sink_crashes.CHECKS,
     *sink_rivals.CHECKS,
     *sink_bounds.CHECKS,
+    *sink_openings.CHECKS,
 )
 
 

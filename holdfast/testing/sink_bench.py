@@ -60,6 +60,9 @@ class SinkWorld:
     watermark: Callable[[], int | None] | None = None
     """Return the watermark that the table itself tells its readers."""
 
+    emptying: Callable[[], Sink[Any]] | None = None
+    """Open a sink for the table whose save mode removes what is there."""
+
     patience_s: float = 60.0
     """How long a commit may be in the way of another one's before that is being stuck."""
 
@@ -107,10 +110,11 @@ class SinkBench:
 
     def write(
         self, rows: int = 2, *, pieces: int = 1, task: str = TASK, attempt: int = 1,
-        life: str = LIFE,
+        life: str = LIFE, sink: Sink[Any] | None = None,
     ) -> Slice:  # fmt: skip
-        """Stage a slice of new rows with a sink of its own."""
-        return self._stage(self._reserve(rows), pieces, Staging(JOB, task, attempt, 0, life))
+        """Stage a slice of new rows, with a sink of its own unless one is given."""
+        staging = Staging(JOB, task, attempt, 0, life)
+        return self._stage(self._reserve(rows), pieces, staging, sink)
 
     def write_many(self, count: int, rows: int = 2) -> list[Slice]:
         """Stage several slices, some at the same time."""
@@ -163,7 +167,10 @@ class SinkBench:
         self.next_slice += 1
         return first, first + rows, number
 
-    def _stage(self, reserved: tuple[int, int, int], pieces: int, staging: Staging) -> Slice:
+    def _stage(
+        self, reserved: tuple[int, int, int], pieces: int, staging: Staging,
+        sink: Sink[Any] | None = None,
+    ) -> Slice:  # fmt: skip
         first, end, number = reserved
         frame = self.world.spark.range(first, end, 1, pieces)
         frame = frame.selectExpr("id", "concat('row ', id) AS name")
@@ -171,7 +178,7 @@ class SinkBench:
         # Every other slice can be written without Spark's engine, as a plain copy is.
         batches = self._batches(first, end, pieces) if number % 2 else None
         rows = Rows(Rows.of(self.world.table, frame).table, frame, batches)
-        made = self.world.open().write(Tables([rows]), this)
+        made = (sink or self.world.open()).write(Tables([rows]), this)
         return Slice(first, end, tuple(as_stored(c) for c in made))
 
     def _batches(self, first: int, end: int, pieces: int) -> Batches:

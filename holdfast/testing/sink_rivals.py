@@ -42,7 +42,7 @@ def an_old_committer_that_was_paused_changes_nothing(bench: SinkBench) -> None:
     for at, ahead in turns:
         user = bench.user()
         parts = bench.write_many(ahead + 1)
-        with _held(bench.world.open(), Identifier(user, 1), parts[0], at) as old:
+        with held(bench.world.open(), Identifier(user, 1), parts[0], at) as old:
             for number in range(ahead):
                 bench.commit(user, number + 1, parts[number])
             old.wake(bench.world.patience_s)
@@ -62,9 +62,9 @@ def a_stranger_commits_inside_a_commit(bench: SinkBench) -> None:
     for at in spread(points.passed, HELD_MAX // 3):
         user = bench.user()
         one, two = bench.write_many(2)
-        with _held(bench.world.open(), Identifier(user, 1), one, at) as held:
+        with held(bench.world.open(), Identifier(user, 1), one, at) as paused:
             bench.foreign()
-            held.wake(bench.world.patience_s)
+            paused.wake(bench.world.patience_s)
         bench.commit(user, 1, one)
         bench.commit(user, 2, two)
         shown += [one, two]
@@ -143,7 +143,8 @@ class _Held:
             self._ended.set()
 
 
-def _held(sink: Sink[Any], identifier: Identifier, part: Slice, at: int) -> _Held:
+def held(sink: Sink[Any], identifier: Identifier, part: Slice, at: int) -> _Held:
+    """Return a commit that is held, as a context, just before a moment of it."""
     return _Held(sink, identifier, part, at)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from holdfast.core.checkpoint import Kind
-from holdfast.core.gather import Acked, Counts
+from holdfast.core.gather import Acked, Counts, Opened
 from holdfast.model.tree import Plain
 
 
@@ -78,7 +78,8 @@ class DeployTask:
     """Run this attempt, unless it runs already.
 
     Positions are None for a fresh start, else those of checkpoint `restored` (0: of a savepoint of
-    an earlier life), and `counts` the counters that go with them.
+    an earlier life), and `counts` the counters that go with them.  `opened` are the tables that had
+    their save modes by then, in all tasks; None if the state cannot say: then all have.
     """
 
     term: int
@@ -89,6 +90,7 @@ class DeployTask:
     through: int
     restored: int = 0
     counts: Counts = field(default_factory=Counts)
+    opened: tuple[Opened, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True)

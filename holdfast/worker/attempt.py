@@ -208,7 +208,7 @@ class Attempt:
             job, self.key.job, runner.registry, spark, self.tally, self.stopping.is_set,
             spec.allow_python, self.key.incarnation, runner.pass_now,
         )  # fmt: skip
-        task = TaskRun(running, planned, self.number, dict(order.positions or ()))
+        task = TaskRun(running, planned, self.number, dict(order.positions or ()), order.opened)
         task.use_pool()
         self.task, self.spark = task, spark
         self._began_s = time.monotonic()
@@ -216,19 +216,17 @@ class Attempt:
         pace = Pace.of(job, _readers(job, planned))
         flights = Flights(task)
         try:
-            if order.positions is None:
-                self._prepare(task, job, pace)
+            self._prepare(task, pace)
             self._loop(task, flights, pace)
         finally:
             flights.close()
 
-    def _prepare(self, task: TaskRun, job: Job, pace: Pace) -> None:
-        """Check the plan and let sinks do what happens once, before the first row moves."""
+    def _prepare(self, task: TaskRun, pace: Pace) -> None:
+        """Check the plan and let sinks look at their tables, before the first row moves."""
         self._runner.pass_now("before:worker.prepare")
-        expected = task.expected(Budget(pace.rows, time.monotonic()))
-        for stage, sink in task.sinks.items():
-            with explained(job.stage(stage)):
-                sink.prepare(list(expected.get(stage, ())))
+        for stage, tables in task.expected(Budget(pace.rows, time.monotonic())).items():
+            if stage in task.sinks:
+                task.open(stage, tables)
         self._runner.pass_now("after:worker.prepare")
 
     def _loop(self, task: TaskRun, flights: Flights, pace: Pace) -> None:
@@ -291,7 +289,8 @@ class Attempt:
             return
         self._runner.pass_now("before:worker.ack")
         number = barrier.number
-        self._carried = [s for s in self._carried if s.created > barrier.complete]
+        due, opened = task.openings.take(number)
+        self._carried = [s for s in self._carried if s.created > barrier.complete] + due
         for made in self._fresh:
             for sink, committables in made.committables.items():
                 self._carried += [Staged(number, sink, asdict(c)) for c in committables]
@@ -309,6 +308,7 @@ class Attempt:
             watermark=mark,
             idle=idle,
             counts=self.tally.counts(),
+            opened=opened,
         )
         self._post(Answered(self, self.answered, barrier))
         self._runner.pass_now("after:worker.ack")

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Literal
 from holdfast.connect.batches import Moved
 from holdfast.connect.registry import Registry
 from holdfast.connect.rejects import Rejects
-from holdfast.connect.sink import Committable, Sink, Staging
+from holdfast.connect.sink import Committable, Sink, Staging, life_of
 from holdfast.connect.source import END, Budget, Nothing, Slice, Source
 from holdfast.connect.tables import Rows, Tables
+from holdfast.core.gather import Opened
 from holdfast.errors import Cancelled
 from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import Table
@@ -27,6 +28,7 @@ from holdfast.worker.compose import Composed, Composer
 from holdfast.worker.event_time import EventTimes, Watched
 from holdfast.worker.failures import explained
 from holdfast.worker.meter import Measured, Tally, jobs_s, measure, settle
+from holdfast.worker.opening import Openings
 from holdfast.worker.stopped import wait_stopped
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ class Running:
     @property
     def life(self) -> str:
         """A name that no other job and no other life of this one has."""
-        return f"{self.job_id}.{self.incarnation}" if self.incarnation else self.job_id
+        return life_of(self.job_id, self.incarnation)
 
 
 @dataclass
@@ -99,13 +101,15 @@ class TaskRun:
     """One attempt of one task."""
 
     def __init__(
-        self, running: Running, task: Task, attempt: int, positions: Mapping[str, Plain]
-    ) -> None:
+        self, running: Running, task: Task, attempt: int, positions: Mapping[str, Plain],
+        opened: Sequence[Opened] | None = (),
+    ) -> None:  # fmt: skip
         job, registry = running.job, running.registry
         self.running = running
         self.task = task
         self.attempt = attempt
         self.positions = dict(positions)
+        self.openings = Openings(running.job_id, running.incarnation, opened)
         self._numbers = itertools.count()
         self._busy_until_s = 0.0
         self.at_end: frozenset[str] = frozenset()
@@ -150,6 +154,11 @@ class TaskRun:
         """Have what this thread runs share Spark's cores fairly with others, whoever came first."""
         pool = f"{self.running.job_id}/{self.task.id}"
         self.running.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+
+    def open(self, stage: str, tables: Sequence[Table]) -> None:
+        """Have a sink look at tables that it has not looked at, before rows come for them."""
+        with explained(self._stage(stage)):
+            self.openings.open(stage, self.sinks[stage], tables)
 
     def plan(self, positions: Mapping[str, Plain], budget: Budget) -> Planned:
         """Return what comes after these positions."""
@@ -198,6 +207,7 @@ class TaskRun:
             for sink, rows in ((s, r) for s, tables in composed.sinks.items() for r in tables):
                 if self.running.cancelled():
                     raise Cancelled(f"Task {self.task.id} was cancelled.")
+                self.open(sink, [rows.table])
                 measured = self._write(sink, rows, staged, ready.moved)
                 rows_in[sink] += measured.rows_in
                 bytes_in[sink] += measured.bytes_in

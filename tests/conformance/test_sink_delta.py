@@ -15,11 +15,11 @@ from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.sink import DeltaSink
 from holdfast.model.job import Mode
 from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
-from tests.conformance.sink_checks import ALL
+from tests.conformance.sink_checks import ALL, OPENINGS, chosen
 
 
-def open_sink(folder: Path) -> DeltaSink:
-    options = DeltaSinkOptions(path=str(folder))
+def open_sink(folder: Path, **modes: str) -> DeltaSink:
+    options = DeltaSinkOptions(path=str(folder), **chosen(modes))
     return DeltaSink(options, Context("check", "check", "Sink[0]-Delta", Mode.STREAMING))
 
 
@@ -59,8 +59,17 @@ def watermark(folder: Path) -> int | None:
 
 @pytest.mark.parametrize("check", ALL)
 def test_delta(check: SinkCheck, spark: SparkSession, tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    world = SinkWorld(
+    print(run_sink_check(check, _world(spark, tmp_path / "out", data_save_mode="DROP_DATA")))
+
+
+@pytest.mark.parametrize("check", OPENINGS)
+def test_delta_makes_tables_anew(check: SinkCheck, spark: SparkSession, tmp_path: Path) -> None:
+    world = _world(spark, tmp_path / "out", schema_save_mode="RECREATE_SCHEMA")
+    print(run_sink_check(check, world))
+
+
+def _world(spark: SparkSession, folder: Path, **modes: str) -> SinkWorld:
+    return SinkWorld(
         spark,
         partial(open_sink, folder),
         partial(read, folder),
@@ -68,5 +77,5 @@ def test_delta(check: SinkCheck, spark: SparkSession, tmp_path: Path) -> None:
         foreign=partial(put, folder),
         staged=partial(staged, folder),
         watermark=partial(watermark, folder),
+        emptying=partial(open_sink, folder, **modes),
     )
-    print(run_sink_check(check, world))

@@ -18,17 +18,17 @@ from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.sink import IcebergSink
 from holdfast.model.job import Mode
 from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
-from tests.conformance.sink_checks import ALL
+from tests.conformance.sink_checks import ALL, OPENINGS, chosen
 
 
-def options(warehouse: Path) -> IcebergSinkOptions:
+def options(warehouse: Path, **modes: str) -> IcebergSinkOptions:
     catalog = {"type": "hadoop", "warehouse": warehouse.as_uri()}
-    return IcebergSinkOptions(catalog=catalog, namespace="db", table="rows")
+    return IcebergSinkOptions(catalog=catalog, namespace="db", table="rows", **chosen(modes))
 
 
-def open_sink(warehouse: Path) -> IcebergSink:
+def open_sink(warehouse: Path, **modes: str) -> IcebergSink:
     context = Context("check", "check", "Sink[0]-Iceberg", Mode.STREAMING)
-    return IcebergSink(options(warehouse), context)
+    return IcebergSink(options(warehouse, **modes), context)
 
 
 def opened(warehouse: Path) -> StaticTable:
@@ -88,8 +88,18 @@ def _no_locks_between_tables() -> None:
 
 @pytest.mark.parametrize("check", ALL)
 def test_iceberg(check: SinkCheck, spark: SparkSession, tmp_path: Path) -> None:
-    folder = tmp_path / "warehouse"
-    world = SinkWorld(
+    world = _world(spark, tmp_path / "warehouse", data_save_mode="DROP_DATA")
+    print(run_sink_check(check, world))
+
+
+@pytest.mark.parametrize("check", OPENINGS)
+def test_iceberg_makes_tables_anew(check: SinkCheck, spark: SparkSession, tmp_path: Path) -> None:
+    world = _world(spark, tmp_path / "warehouse", schema_save_mode="RECREATE_SCHEMA")
+    print(run_sink_check(check, world))
+
+
+def _world(spark: SparkSession, folder: Path, **modes: str) -> SinkWorld:
+    return SinkWorld(
         spark,
         partial(open_sink, folder),
         partial(read, folder),
@@ -97,5 +107,5 @@ def test_iceberg(check: SinkCheck, spark: SparkSession, tmp_path: Path) -> None:
         foreign=partial(put, folder),
         staged=partial(staged, folder),
         watermark=partial(watermark, folder),
+        emptying=partial(open_sink, folder, **modes),
     )
-    print(run_sink_check(check, world))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import psycopg
 import pymysql
@@ -13,14 +14,14 @@ from holdfast.connect.plugin import Context
 from holdfast.connect.sink import Committable
 from holdfast.connectors.jdbc.content import content_of
 from holdfast.connectors.jdbc.database import Database
-from holdfast.connectors.jdbc.options import JdbcSinkOptions
+from holdfast.connectors.jdbc.options import DataSaveMode, JdbcSinkOptions, SchemaSaveMode
 from holdfast.connectors.jdbc.sink import JdbcSink
 from holdfast.model.job import Mode
 from holdfast.model.secret import Secret
 from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
 from tests.conformance.mariadb import MariaDb, NoMariaDb
 from tests.conformance.servers import Postgres
-from tests.conformance.sink_checks import ALL, LONG
+from tests.conformance.sink_checks import ALL, LONG, OPENINGS
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Impatient(JdbcSink):
         return replace(super().database, idle_s=1)
 
 
-def open_sink(place: Place) -> JdbcSink:
+def open_sink(place: Place, **modes: Any) -> JdbcSink:
     database = "postgres" if place.kind == "postgresql" else "test"
     options = JdbcSinkOptions(
         url=f"jdbc:{place.kind}://127.0.0.1:{place.port}/{database}",
@@ -68,6 +69,7 @@ def open_sink(place: Place) -> JdbcSink:
         password=Secret("hush"),
         table=place.table,
         primary_keys=list(place.keys) or None,
+        **modes,
     )
     return Impatient(options, Context("check", "check", "Sink[0]-Jdbc", Mode.STREAMING))
 
@@ -106,7 +108,8 @@ def mariadb() -> Iterator[MariaDb]:
     server.remove()
 
 
-def world(spark: SparkSession, place: Place) -> SinkWorld:
+def world(spark: SparkSession, place: Place, **modes: Any) -> SinkWorld:
+    modes = modes or {"data_save_mode": DataSaveMode.DROP_DATA}
     for table, _ in place.run(
         "SELECT table_name, 1 FROM information_schema.tables"
         " WHERE table_name LIKE 'holdfast\\_stage\\_%'"
@@ -120,6 +123,7 @@ def world(spark: SparkSession, place: Place) -> SinkWorld:
         lose=partial(lose, place),
         foreign=partial(put, place),
         staged=partial(staged, place),
+        emptying=partial(open_sink, place, **modes),
     )
 
 
@@ -143,3 +147,19 @@ def test_mariadb(check: SinkCheck, spark: SparkSession, mariadb: MariaDb) -> Non
 def test_mariadb_by_key(check: SinkCheck, spark: SparkSession, mariadb: MariaDb) -> None:
     place = Place("mariadb", mariadb.port, "checked_by_key", ("id",))
     print(run_sink_check(check, world(spark, place)))
+
+
+@pytest.mark.parametrize("check", OPENINGS)
+def test_postgres_makes_tables_anew(
+    check: SinkCheck, spark: SparkSession, postgres: Postgres
+) -> None:
+    print(run_sink_check(check, anew(spark, Place("postgresql", postgres.port, "checked"))))
+
+
+@pytest.mark.parametrize("check", OPENINGS)
+def test_mariadb_makes_tables_anew(check: SinkCheck, spark: SparkSession, mariadb: MariaDb) -> None:
+    print(run_sink_check(check, anew(spark, Place("mariadb", mariadb.port, "checked"))))
+
+
+def anew(spark: SparkSession, place: Place) -> SinkWorld:
+    return world(spark, place, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA)

@@ -13,14 +13,16 @@ from holdfast.connect.plugin import Context
 from holdfast.connect.sink import Committable
 from holdfast.connectors.local_file.formats import Format
 from holdfast.connectors.local_file.sink import LocalFileSink
-from holdfast.connectors.local_file.sink_options import LocalFileSinkOptions
+from holdfast.connectors.local_file.sink_options import DataSaveMode, LocalFileSinkOptions
 from holdfast.model.job import Mode
 from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
 from tests.conformance.sink_checks import ALL
 
 
-def open_sink(folder: Path) -> LocalFileSink:
-    options = LocalFileSinkOptions(path=str(folder), file_format_type=Format.PARQUET)
+def open_sink(folder: Path, mode: DataSaveMode = DataSaveMode.APPEND_DATA) -> LocalFileSink:
+    options = LocalFileSinkOptions(
+        path=str(folder), file_format_type=Format.PARQUET, data_save_mode=mode
+    )
     return LocalFileSink(options, Context("check", "check", "Sink[0]-LocalFile", Mode.STREAMING))
 
 
@@ -66,5 +68,6 @@ def test_local_file(check: SinkCheck, spark: SparkSession, tmp_path: Path) -> No
         lose=partial(lose, folder),
         foreign=partial(put, folder),
         staged=partial(staged, folder),
+        emptying=partial(open_sink, folder, DataSaveMode.DROP_DATA),
     )
     print(run_sink_check(check, world))

@@ -16,20 +16,22 @@ from holdfast.connectors.paimon.options import PaimonSinkOptions
 from holdfast.connectors.paimon.sink import PaimonSink
 from holdfast.model.job import Mode
 from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
-from tests.conformance.sink_checks import ALL, LONG
+from tests.conformance.sink_checks import ALL, LONG, OPENINGS, chosen
 
 CONTEXT = Context("check", "check", "Sink[0]-Paimon", Mode.STREAMING)
 
 
-def open_sink(warehouse: Path) -> PaimonSink:
-    options = PaimonSinkOptions(warehouse=str(warehouse), database="db", table="rows")
+def open_sink(warehouse: Path, **modes: str) -> PaimonSink:
+    options = PaimonSinkOptions(
+        warehouse=str(warehouse), database="db", table="rows", **chosen(modes)
+    )
     return PaimonSink(options, CONTEXT)
 
 
-def open_keyed(warehouse: Path) -> PaimonSink:
+def open_keyed(warehouse: Path, **modes: str) -> PaimonSink:
     options = PaimonSinkOptions(
         warehouse=str(warehouse), database="db", table="rows", primary_keys="id",
-        write_props={"bucket": "2", "sequence.field": "name"},
+        write_props={"bucket": "2", "sequence.field": "name"}, **chosen(modes),
     )  # fmt: skip
     return PaimonSink(options, CONTEXT)
 
@@ -95,7 +97,16 @@ def test_paimon_with_primary_key(check: SinkCheck, spark: SparkSession, tmp_path
     print(run_sink_check(check, world(spark, tmp_path, open_keyed)))
 
 
-def world(spark: SparkSession, warehouse: Path, open: Callable[[Path], PaimonSink]) -> SinkWorld:
+@pytest.mark.parametrize("check", OPENINGS)
+def test_paimon_makes_tables_anew(check: SinkCheck, spark: SparkSession, tmp_path: Path) -> None:
+    made = world(spark, tmp_path, open_sink, schema_save_mode="RECREATE_SCHEMA")
+    print(run_sink_check(check, made))
+
+
+def world(
+    spark: SparkSession, warehouse: Path, open: Callable[..., PaimonSink], **modes: str
+) -> SinkWorld:
+    modes = modes or {"data_save_mode": "DROP_DATA"}
     return SinkWorld(
         spark,
         partial(open, warehouse),
@@ -104,4 +115,5 @@ def world(spark: SparkSession, warehouse: Path, open: Callable[[Path], PaimonSin
         foreign=partial(put, warehouse),
         staged=partial(staged, warehouse),
         watermark=partial(watermark, warehouse),
+        emptying=partial(open, warehouse, **modes),
     )

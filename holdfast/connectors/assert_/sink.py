@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from holdfast.connect.plugin import Context
-from holdfast.connect.sink import Committable, Sink, Staging
+from holdfast.connect.sink import ANYBODY, Committable, Opening, Sink, Staging
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.assert_.checks import Check, field_checks, table_failures
 from holdfast.connectors.assert_.options import AssertOptions, RowRule, TableRules
@@ -34,12 +34,13 @@ class Assert(Sink[AssertOptions]):
         self._checked: set[str] = set()
         self._seen: set[str] = set()
 
-    def prepare(self, tables: Sequence[Table]) -> None:
+    def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Check what is known about the tables before rows flow."""
         for table in tables:
             self._seen.add(str(table.path))
             if table.columns:
                 self._check_table(table)
+        return ()
 
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Check every row and return how many there are."""

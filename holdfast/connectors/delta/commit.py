@@ -12,22 +12,33 @@ from holdfast.connectors.delta.actions import File, Staged
 from holdfast.connectors.delta.log import DeltaLog, same_columns
 from holdfast.connectors.delta.tails import TailLog, Tails
 from holdfast.connectors.lake.moves import first_gone, lost, move
-from holdfast.connectors.lake.place import Place
+from holdfast.connectors.lake.place import Place, no_table
+from holdfast.connectors.lake.save_mode import Order, data_exists
 from holdfast.errors import Unavailable, UserError
 
 TRIES = 10
 
 
-def commit(identifier: Identifier, place: Place, staged: Sequence[Staged], tails: Tails) -> None:
-    """Make what was staged for one table visible.  A repeated identifier changes nothing."""
+def commit(
+    identifier: Identifier,
+    place: Place,
+    staged: Sequence[Staged],
+    tails: Tails,
+    order: Order | None = None,
+) -> None:
+    """Make what was staged for one table visible, and do before what the save modes say.
+
+    A repeated identifier changes nothing, nor do save modes that their life has applied.
+    """
     files = [file for one in staged for file in one.files]
     for _ in range(TRIES):
-        log = tails.latest(place, identifier.user)
+        log = _loaded(place) if order else tails.latest(place, identifier.user)
         if log.last(identifier.user) >= identifier.number:
             return
-        _check_columns(log, staged)
+        due = order if order and log.last(order.mark) < 0 else None
+        _check_columns(log, staged, due)
         _bring(place, identifier, files, tails)
-        if log.add(identifier, files):
+        if _added(log, identifier, files, due):
             for one in staged:
                 place.remove(one.folder)
             return
@@ -56,9 +67,27 @@ def _is_made(identifier: Identifier, place: Place, tails: Tails) -> bool:
     return tails.latest(place, identifier.user).last(identifier.user) >= identifier.number
 
 
-def _check_columns(log: DeltaLog | TailLog, staged: Sequence[Staged]) -> None:
+def _loaded(place: Place) -> DeltaLog:
+    log = DeltaLog.load(place)
+    if log is None:
+        raise no_table("Delta", place)
+    return log
+
+
+def _added(
+    log: DeltaLog | TailLog, identifier: Identifier, files: Sequence[File], order: Order | None
+) -> bool:
+    if isinstance(log, TailLog):
+        return log.add(identifier, files)
+    if order and order.mode == "empty" and not log.is_empty:
+        raise data_exists("Delta", log.place.url)
+    return log.add(identifier, files, order)
+
+
+def _check_columns(log: DeltaLog | TailLog, staged: Sequence[Staged], order: Order | None) -> None:
+    schema = str(order.shape) if order and order.shape else log.schema
     for one in staged:
-        if not same_columns(log.schema, one.columns) or log.partitions != one.partitions:
+        if not same_columns(schema, one.columns) or log.partitions != one.partitions:
             raise UserError(
                 f"Delta cannot commit to {log.place.url}: the table's columns or partitions were"
                 " changed after rows were staged for it. Change them back, or start the job anew.",

@@ -17,6 +17,7 @@ from holdfast.connectors.delta.actions import File
 from holdfast.connectors.delta.lines import facts
 from holdfast.connectors.delta.schema import from_delta, refusals
 from holdfast.connectors.lake.place import Place
+from holdfast.connectors.lake.save_mode import Order
 from holdfast.connectors.library import load_library
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
 from holdfast.model.table import Column
@@ -54,22 +55,21 @@ class DeltaLog:
 
     @classmethod
     def create(
-        cls, place: Place, schema: str, partitions: Sequence[str], properties: Mapping[str, str],
-        *, anew: bool = False,
-    ) -> "DeltaLog":  # fmt: skip
-        """Create the table unless somebody has; `anew` replaces one that is there."""
+        cls, place: Place, schema: str, partitions: Sequence[str], properties: Mapping[str, str]
+    ) -> "DeltaLog":
+        """Create the table unless somebody has."""
         library = _library()
         try:
             library.DeltaTable.create(
                 place.plain_url,
                 library.Schema.from_json(schema),
-                mode="overwrite" if anew else "ignore",
+                mode="ignore",
                 partition_by=list(partitions),
                 configuration={INTERVAL: str(CHECKPOINT_EVERY), **properties},
                 storage_options=place.storage_options,
             )
         except (library.exceptions.DeltaError, OSError) as error:
-            found = None if anew else cls.load(place)
+            found = cls.load(place)
             if found is None:
                 raise UserError(
                     f"Delta cannot create the table {place.url}: {error}."
@@ -112,18 +112,18 @@ class DeltaLog:
         return list(self._table.metadata().partition_columns)
 
     @property
+    def properties(self) -> dict[str, str]:
+        """The properties of the table."""
+        return dict(self._table.metadata().configuration)
+
+    @property
     def is_empty(self) -> bool:
         """Whether the table has no files."""
         return not self._table.file_uris()
 
     def refusals(self) -> list[str]:
         """Return what this table asks of its writers that we cannot do."""
-        return refusals(self.schema, self._table.metadata().configuration, self.protocol)
-
-    def clear(self) -> None:
-        """Remove all rows; former versions of the table keep them."""
-        if not self.is_empty:
-            self._table.delete()
+        return refusals(self.schema, self.properties, self.protocol)
 
     def last(self, user: str) -> int:
         """Return the highest number that this user has committed; -1 for none."""
@@ -133,21 +133,30 @@ class DeltaLog:
             raise _unreadable(self.place, error) from error
         return -1 if found is None else int(found)
 
-    def add(self, identifier: Identifier, files: Sequence[File]) -> bool:
-        """Add files and the number on top of this state; False if the state has moved on."""
+    def add(
+        self, identifier: Identifier, files: Sequence[File], order: Order | None = None
+    ) -> bool:
+        """Add files and the number on top of this state; False if the state has moved on.
+
+        Under an order, what is there goes in the same version, and the columns become others.
+        """
         library = _library()
         at = self.version
         now_ms = int(time.time() * 1000)
-        mark = library.Transaction(identifier.user, identifier.number, now_ms)
+        marks = [library.Transaction(identifier.user, identifier.number, now_ms)]
+        schema, keeps = self._table.schema(), order is None or order.mode == "empty"
+        if order is not None:
+            marks.append(library.Transaction(order.mark, 0, now_ms))
+            schema = library.Schema.from_json(order.shape) if order.shape else schema
         try:
             self._table.create_write_transaction(
                 [_action(f, now_ms) for f in files],
-                mode="append",
-                schema=self._table.schema(),
+                mode="append" if keeps else "overwrite",
+                schema=schema,
                 partition_by=self.partitions,
                 commit_properties=library.CommitProperties(
                     custom_metadata=facts(identifier),
-                    app_transactions=[mark],
+                    app_transactions=marks,
                     max_commit_retries=TRIES,
                 ),
                 # The library would list the whole log after every commit; we do it now and then.

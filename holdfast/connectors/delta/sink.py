@@ -2,16 +2,27 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from holdfast.connect.plugin import Context
-from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers, Sink, Staging
+from holdfast.connect.sink import (
+    ANYBODY,
+    Committable,
+    Heard,
+    Identifier,
+    Leftovers,
+    Opening,
+    Sink,
+    Staging,
+)
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.delta.actions import VERSION, Staged, file_of
 from holdfast.connectors.delta.commit import check, commit
 from holdfast.connectors.delta.log import DeltaLog, check_library
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.partitions import TEXTS
-from holdfast.connectors.delta.schema import lengths, to_delta
+from holdfast.connectors.delta.schema import from_delta, lengths, to_delta
 from holdfast.connectors.delta.tails import TailLog, Tails
 from holdfast.connectors.lake.columns import fit, fitted
 from holdfast.connectors.lake.footers import Part, staged_parts
@@ -19,11 +30,36 @@ from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.place import Place, jar_problem, no_table
 from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
-from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
+from holdfast.connectors.lake.save_mode import (
+    Order,
+    SchemaSaveMode,
+    data_exists,
+    mark_of,
+    mode_of,
+    orders_of,
+)
 from holdfast.connectors.lake.stage import stage, stage_batches, stage_each, sweep
 from holdfast.errors import UserError
-from holdfast.model.table import Table
+from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
+
+
+@dataclass(frozen=True)
+class Anew:
+    """A table as it will be once the first commit has made it anew; its partitions stay."""
+
+    schema: str
+    partitions: list[str]
+    asks: list[str]
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns of the table."""
+        return from_delta(self.schema)
+
+    def refusals(self) -> list[str]:
+        """Return what this table asks of its writers that we cannot do."""
+        return self.asks
 
 
 class DeltaSink(Sink[DeltaSinkOptions]):
@@ -54,6 +90,7 @@ vectors, the change data feed and append-only tables are written to as they are.
     def __init__(self, options: DeltaSinkOptions, context: Context) -> None:
         super().__init__(options, context)
         self._tails = Tails()
+        self._keeps: set[str] = set()  # tables whose columns are not this life's to choose
 
     @classmethod
     def lacks(cls, options: DeltaSinkOptions, spark: Mapping[str, str]) -> Iterator[str]:
@@ -67,29 +104,32 @@ vectors, the change data feed and append-only tables are written to as they are.
         """Name the folder of a table."""
         return options.place.plain_url
 
-    def prepare(self, tables: Sequence[Table]) -> None:
-        """Apply the save modes to each table; raise where rows will not fit it."""
+    def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
+        """Make tables that are missing; raise where rows will not fit."""
         check_library()
-        for table in tables:
-            self._prepare(table, self.options_for(table))
+        orders = [self._prepare(t, self.options_for(t), opening) for t in tables]
+        return [c for c in orders if c]
 
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Let Spark write each table into a hidden folder of it."""
-        return stage_each(tables, staging, self._write, self.abort)
+        write = partial(self._write, mark_of(staging.life))
+        return stage_each(tables, staging, write, self.abort)
 
     def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
         """Add staged files to the logs of their tables."""
-        staged = [_staged(c) for c in committables]
-        tables = {url: [s for s in staged if s.url == url] for url in (s.url for s in staged)}
+        staged = [_staged(c) for c in committables if not c.opening]
+        orders = orders_of(committables)
+        urls = dict.fromkeys([*orders, *(s.url for s in staged)])
+        tables = {url: [s for s in staged if s.url == url] for url in urls}
         for url, part in tables.items():
             # All tables, before the first one shows any.
             check(identifier, self._place(url), part, self._tails)
         for url, part in tables.items():
-            commit(identifier, self._place(url), part, self._tails)
+            commit(identifier, self._place(url), part, self._tails, orders.get(url))
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
-        for one in map(_staged, committables):
+        for one in (_staged(c) for c in committables if not c.opening):
             self._place(one.url).remove(one.folder)
 
     @property
@@ -109,36 +149,49 @@ vectors, the change data feed and append-only tables are written to as they are.
     def _place(self, url: str) -> Place:
         return Place(url, self.options.s3)
 
-    def _prepare(self, table: Table, options: DeltaSinkOptions) -> None:
+    def _prepare(
+        self, table: Table, options: DeltaSinkOptions, opening: Opening
+    ) -> Committable | None:
         place, mode = options.place, options.schema_save_mode
         refuse_changelog(self.name, table)
+        if str(table.path) in opening.earlier or not table.columns:
+            self._keeps.add(str(table.path))
         log = DeltaLog.load(place)
         if log is None and mode is SchemaSaveMode.ERROR_WHEN_SCHEMA_NOT_EXIST:
             raise no_table(self.name, place)
-        if not table.columns:
-            return  # only the rows will tell
-        if log is None and not mode.creates:
-            return
-        if log is None or mode is SchemaSaveMode.RECREATE_SCHEMA:
-            log = self._create(table, options, anew=log is not None)
-        if options.data_save_mode is DataSaveMode.ERROR_WHEN_DATA_EXISTS and not log.is_empty:
-            raise UserError(
-                f"Delta will not write to {place.url}: there are rows in it, and data_save_mode is"
-                " ERROR_WHEN_DATA_EXISTS. Empty it, or choose APPEND_DATA or DROP_DATA.",
-                code="sink.data_exists",
-            )
-        if options.data_save_mode is DataSaveMode.DROP_DATA:
-            log.clear()
-        self._check(log, options)
-        fit(log.columns, table.columns, f"Delta cannot write to {place.url}", log.partitions)
+        if log is None and (not mode.creates or not table.columns):
+            return None  # only the rows will tell
+        if log is None:
+            log = self._create(table, options)
+        due, mark = mode_of(mode, options.data_save_mode), mark_of(opening.life)
+        if due == "empty" and opening.new(table) and not log.is_empty and log.last(mark) < 0:
+            raise data_exists(self.name, place.url)
+        found = self._anew(log, table, options, mark) or log
+        self._check(found, options)
+        if table.columns:
+            about = f"Delta cannot write to {place.url}"
+            fit(found.columns, table.columns, about, found.partitions)
+        if due is None or not opening.new(table):
+            return None
+        shape = found.schema if due == "anew" and table.columns else None
+        return Order(place.plain_url, opening.life, due, shape).committable(str(table.path))
 
-    def _create(self, table: Table, options: DeltaSinkOptions, *, anew: bool = False) -> DeltaLog:
+    def _create(self, table: Table, options: DeltaSinkOptions) -> DeltaLog:
         about = f"Delta cannot create {options.url}"
         keys = _matched(options.partition_keys, table, about)
         schema = to_delta(table.columns, about)
-        return DeltaLog.create(options.place, schema, keys, options.table_properties, anew=anew)
+        return DeltaLog.create(options.place, schema, keys, options.table_properties)
 
-    def _check(self, log: DeltaLog | TailLog, options: DeltaSinkOptions) -> None:
+    def _anew(
+        self, log: DeltaLog | TailLog, table: Table, options: DeltaSinkOptions, mark: str
+    ) -> Anew | None:
+        """Return the table as the first commit will make it anew; None if it is as it stays."""
+        if not _makes_anew(options) or str(table.path) in self._keeps or log.last(mark) >= 0:
+            return None
+        schema = to_delta(table.columns, f"Delta cannot create {options.url}")
+        return Anew(schema, log.partitions, log.refusals())
+
+    def _check(self, log: DeltaLog | TailLog | Anew, options: DeltaSinkOptions) -> None:
         wrong = log.refusals()
         wrong += [
             f"partitions by {column.name}, which is {column.type}"
@@ -161,15 +214,16 @@ vectors, the change data feed and append-only tables are written to as they are.
                 code="sink.partitions_differ",
             )
 
-    def _write(self, rows: Rows, folder: str) -> Iterator[Committable]:
+    def _write(self, mark: str, rows: Rows, folder: str) -> Iterator[Committable]:
         options = self.options_for(rows.table)
         place = options.place
         refuse_changelog(self.name, rows.table)
-        log = self._tails.find(place)
-        if log is None:
+        found = self._tails.find(place, mark if _makes_anew(options) else "")
+        if found is None:
             if not options.schema_save_mode.creates:
                 raise no_table(self.name, place)
-            log = self._create(rows.table, options)
+            found = self._create(rows.table, options)
+        log = self._anew(found, rows.table, options, mark) or found
         self._check(log, options)
         about = f"Delta cannot write to {place.url}"
         ready = fitted(rows, log.columns, about, log.partitions, lengths(log.schema))
@@ -195,6 +249,10 @@ vectors, the change data feed and append-only tables are written to as they are.
         yield Committable(VERSION, str(rows.table.path), counted, size, staged.to_plain())
 
 
+def _makes_anew(options: DeltaSinkOptions) -> bool:
+    return options.schema_save_mode is SchemaSaveMode.RECREATE_SCHEMA
+
+
 def _stage(
     rows: Rows, folder: Place, kinds: Mapping[str, str], rows_max: int, about: str
 ) -> list[Part]:
@@ -209,7 +267,7 @@ def _stage(
     return parts
 
 
-def _columns(log: DeltaLog | TailLog, names: Sequence[str]) -> str:
+def _columns(log: DeltaLog | TailLog | Anew, names: Sequence[str]) -> str:
     """Return the types of the columns that files were written with."""
     fields = json.loads(log.schema)["fields"]
     return json.dumps({f["name"]: f["type"] for f in fields if f["name"] in names})

@@ -13,6 +13,7 @@ from holdfast.connectors.iceberg.actions import File, Staged
 from holdfast.connectors.iceberg.table import IcebergTable
 from holdfast.connectors.lake.moves import first_gone, lost, move
 from holdfast.connectors.lake.place import Place
+from holdfast.connectors.lake.save_mode import Order, data_exists
 from holdfast.errors import Unavailable, UserError
 
 TRIES = 10
@@ -20,29 +21,39 @@ TRIES = 10
 Load = Callable[[], IcebergTable]
 
 
-def commit(identifier: Identifier, load: Load, place: Place, staged: Sequence[Staged]) -> None:
-    """Make what was staged for one table visible.  A repeated identifier changes nothing."""
+def commit(
+    identifier: Identifier, load: Load, place: Place, staged: Sequence[Staged], order: Order | None
+) -> None:
+    """Make what was staged for one table visible, and do before what the save modes say.
+
+    A repeated identifier changes nothing, nor do save modes that their life has applied.
+    """
     files = [file for one in staged for file in one.files]
     for _ in range(TRIES):
         table = load()
         if table.last(identifier.user) >= identifier.number:
             return
-        _check_columns(table, staged)
+        due = order if order and table.last(order.mark) < 0 else None
+        if due and due.mode == "empty" and not table.is_empty:
+            raise data_exists("Iceberg", ".".join(table.name))
+        _check_columns(table.anew(due.shape) if due and due.shape else table, staged)
         if not _bring(identifier, load, place, files):
             return
         by_name = not all(one.numbered for one in staged)
-        if table.add(identifier, files, staged[0].location, by_name=by_name):
+        location = staged[0].location if staged else table.location
+        if table.add(identifier, files, location, by_name=by_name, order=due):
             for one in staged:
                 place.remove(one.folder)
             return
     raise Unavailable(
-        f"Iceberg cannot commit to {'.'.join(staged[0].table)}: others always were faster,"
-        f" {TRIES} times.",
+        f"Iceberg cannot commit to {place.url}: others always were faster, {TRIES} times.",
         code="sink.commit_conflicts",
     )
 
 
-def check(identifier: Identifier, load: Load, place: Place, staged: Sequence[Staged]) -> None:
+def check(
+    identifier: Identifier, load: Load, place: Place, staged: Sequence[Staged], order: Order | None
+) -> None:
     """Raise UserError if the commit is not made, and files it needs are gone."""
     files = [file for one in staged for file in one.files]
     missing = first_gone(place, files)

@@ -86,16 +86,6 @@ class HadoopCatalog:
             raise errors.TableAlreadyExistsError(f"there is a table in {folder}") from error
         return self._table(identifier, metadata, location)
 
-    def replace_table(
-        self, identifier: Identifier, schema: "Schema", *, partition_spec: "PartitionSpec",
-        properties: dict[str, str],
-    ) -> "Table":  # fmt: skip
-        """Make a new table in the place of one that is there."""
-        folder = self.folder(identifier)
-        metadata = _fresh(folder, schema, partition_spec, properties)
-        location = _publish(folder, _latest(folder) + 1, metadata)
-        return self._table(identifier, metadata, location)
-
     def commit_table(
         self,
         table: "Table",

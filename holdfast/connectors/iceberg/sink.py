@@ -6,7 +6,16 @@ from typing import Any
 from urllib.parse import quote
 
 from holdfast.connect.plugin import Context
-from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers, Sink, Staging
+from holdfast.connect.sink import (
+    ANYBODY,
+    Committable,
+    Heard,
+    Identifier,
+    Leftovers,
+    Opening,
+    Sink,
+    Staging,
+)
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.iceberg.actions import VERSION, Staged, file_of
 from holdfast.connectors.iceberg.catalog import open_catalog, tables_like
@@ -16,17 +25,27 @@ from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.places import place_of
 from holdfast.connectors.iceberg.rows import stage_rows
 from holdfast.connectors.iceberg.schema import to_iceberg
-from holdfast.connectors.iceberg.table import IcebergTable
+from holdfast.connectors.iceberg.table import NEW_TABLE, IcebergTable
 from holdfast.connectors.iceberg.tags import tag_savepoint
 from holdfast.connectors.lake.columns import matched
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.place import Place, jar_problem
 from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
-from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
+from holdfast.connectors.lake.save_mode import (
+    Order,
+    SchemaSaveMode,
+    data_exists,
+    mark_of,
+    mode_of,
+    orders_of,
+)
 from holdfast.connectors.lake.stage import stage_each, sweep
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
+
+BETWEEN = "\n"
+"""What no name of a table has in it."""
 
 
 class IcebergSink(Sink[IcebergSinkOptions]):
@@ -71,6 +90,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
     def __init__(self, options: IcebergSinkOptions, context: Context) -> None:
         super().__init__(options, context)
         self._opened: Any = None
+        self._keeps: set[str] = set()  # tables whose columns are not this life's to choose
 
     @classmethod
     def lacks(cls, options: IcebergSinkOptions, spark: Mapping[str, str]) -> Iterator[str]:
@@ -91,29 +111,31 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
             self._opened = open_catalog(self.options)
         return self._opened
 
-    def prepare(self, tables: Sequence[Table]) -> None:
-        """Apply the save modes to each table; raise where rows will not fit it."""
-        for table in tables:
-            self._prepare(table, self.options_for(table))
+    def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
+        """Make tables that are missing; raise where rows will not fit."""
+        orders = [self._prepare(t, self.options_for(t), opening) for t in tables]
+        return [c for c in orders if c]
 
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Let Spark write each table into a hidden folder of it."""
-        return stage_each(tables, staging, self._write, self.abort)
+        write = partial(self._write, mark_of(staging.life))
+        return stage_each(tables, staging, write, self.abort)
 
     def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
         """Add staged files to their tables."""
-        staged = [_staged(c) for c in committables]
-        parts: dict[tuple[str, ...], list[Staged]] = {}
-        for one in staged:
-            parts.setdefault((*one.table, one.location), []).append(one)
+        orders = orders_of(committables)
+        parts: dict[str, list[Staged]] = {where: [] for where in orders}
+        for one in (_staged(c) for c in committables if not c.opening):
+            parts.setdefault(_where(one.table, one.location), []).append(one)
         for do in (check, commit):  # look at all tables before the first one shows any
-            for part in parts.values():
-                load = partial(self._loaded, part[0].table)
-                do(identifier, load, self._place(part[0].location), part)
+            for where, part in parts.items():
+                *name, location = where.split(BETWEEN)
+                load = partial(self._loaded, name)
+                do(identifier, load, self._place(location), part, orders.get(where))
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
-        for one in map(_staged, committables):
+        for one in (_staged(c) for c in committables if not c.opening):
             self._place(one.location).remove(one.folder)
 
     @property
@@ -154,46 +176,52 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
             raise _no_table(".".join(name))
         return found
 
-    def _prepare(self, table: Table, options: IcebergSinkOptions) -> None:
+    def _prepare(
+        self, table: Table, options: IcebergSinkOptions, opening: Opening
+    ) -> Committable | None:
         mode = options.schema_save_mode
         refuse_changelog(self.name, table)
+        if str(table.path) in opening.earlier or not table.columns:
+            self._keeps.add(str(table.path))
         found = self._load(options.identifier)
         if found is None and mode is SchemaSaveMode.ERROR_WHEN_SCHEMA_NOT_EXIST:
             raise _no_table(options.named)
-        if not table.columns:
-            return  # only the rows will tell
-        if found is None and not mode.creates:
-            return
-        if found is None or mode is SchemaSaveMode.RECREATE_SCHEMA:
-            found = self._create(table, options, found)
-        if options.data_save_mode is DataSaveMode.ERROR_WHEN_DATA_EXISTS and not found.is_empty:
-            raise UserError(
-                f"Iceberg will not write to {options.named}: there are rows in it, and"
-                " data_save_mode is ERROR_WHEN_DATA_EXISTS. Empty it, or choose APPEND_DATA or"
-                " DROP_DATA.",
-                code="sink.data_exists",
-            )
-        if options.data_save_mode is DataSaveMode.DROP_DATA:
-            found.clear()
-        about = f"Iceberg cannot write to {options.named}"
-        refuse_unpartitioned(about, found.partitions, options)
-        check_table(found, table, options)
+        if found is None and (not mode.creates or not table.columns):
+            return None  # only the rows will tell
+        if found is None:
+            found = self._create(table, options)
+        due, mark = mode_of(mode, options.data_save_mode), mark_of(opening.life)
+        if due == "empty" and opening.new(table) and not found.is_empty and found.last(mark) < 0:
+            raise data_exists(self.name, options.named)
+        shape = self._shape(found, table, options, mark)
+        where = _where(found.name, found.location)
+        found = found.anew(shape) if shape else found
+        refuse_unpartitioned(f"Iceberg cannot write to {options.named}", found.partitions, options)
+        if table.columns:
+            check_table(found, table, options)
+        if due is None or not opening.new(table):
+            return None
+        return Order(where, opening.life, due, shape).committable(str(table.path))
 
-    def _create(
-        self, table: Table, options: IcebergSinkOptions, old: IcebergTable | None = None
-    ) -> IcebergTable:
-        about = f"Iceberg cannot create {options.named}"
-        keys = matched(options.identifiers, table, f"{about} (iceberg.table.primary-keys)")
-        partitions = matched(options.partitions, table, f"{about} (iceberg.table.partition-keys)")
-        schema = to_iceberg(table.columns, keys, about)
+    def _create(self, table: Table, options: IcebergSinkOptions) -> IcebergTable:
+        schema, partitions = _columns(table, options)
         properties = {**options.write_props, **options.create_props}
-        if old is not None:
-            return old.recreate(schema, partitions, properties)
         return IcebergTable.create(
             self._catalog, options.identifier, schema, partitions, properties, options.s3
         )
 
-    def _write(self, rows: Rows, folder: str) -> Iterator[Committable]:
+    def _shape(
+        self, found: IcebergTable, table: Table, options: IcebergSinkOptions, mark: str
+    ) -> Plain:
+        """Return what the first commit will make of the table; None if it is as it stays."""
+        anew = options.schema_save_mode is SchemaSaveMode.RECREATE_SCHEMA
+        if not anew or str(table.path) in self._keeps or found.last(mark) >= 0:
+            return None
+        schema, partitions = _columns(table, options)
+        properties = {**NEW_TABLE, **options.write_props, **options.create_props}
+        return found.shape(schema, partitions, properties)
+
+    def _write(self, mark: str, rows: Rows, folder: str) -> Iterator[Committable]:
         options = self.options_for(rows.table)
         refuse_changelog(self.name, rows.table)
         table = self._load(options.identifier)
@@ -201,6 +229,8 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
             if not options.schema_save_mode.creates:
                 raise _no_table(options.named)
             table = self._create(rows.table, options)
+        shape = self._shape(table, rows.table, options, mark)
+        table = table.anew(shape) if shape else table
         check_table(table, rows.table, options)
         place = table.place
         try:
@@ -227,6 +257,19 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
         )
         counted, size = sum(p.rows for p in parts), sum(p.bytes for p in parts)
         yield Committable(VERSION, str(rows.table.path), counted, size, staged.to_plain())
+
+
+def _columns(table: Table, options: IcebergSinkOptions) -> tuple[Any, list[str]]:
+    """Return the columns of a new table, and those it is partitioned by."""
+    about = f"Iceberg cannot create {options.named}"
+    keys = matched(options.identifiers, table, f"{about} (iceberg.table.primary-keys)")
+    partitions = matched(options.partitions, table, f"{about} (iceberg.table.partition-keys)")
+    return to_iceberg(table.columns, keys, about), partitions
+
+
+def _where(name: Sequence[str], location: str) -> str:
+    """Return a table's name, piece by piece, and its place, as one text."""
+    return BETWEEN.join((*name, location))
 
 
 def _partitions(committable: Committable) -> Iterator[Partition]:

@@ -6,8 +6,7 @@ the table has moved on; the library would then add them to the new state, which 
 it: we look again.  The number is in the snapshot and, as snapshots expire, a property of the table.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.connect.sink import Identifier
@@ -15,10 +14,13 @@ from holdfast.connectors.iceberg.actions import File, data_file
 from holdfast.connectors.iceberg.append import append_to, change_of
 from holdfast.connectors.iceberg.library import iceberg, troubles
 from holdfast.connectors.iceberg.places import place_of
+from holdfast.connectors.iceberg.remake import remake, shape_of, spec_of
 from holdfast.connectors.iceberg.schema import from_iceberg
 from holdfast.connectors.lake.place import Place
+from holdfast.connectors.lake.save_mode import Order
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.model.table import Column
+from holdfast.model.tree import Plain
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -74,7 +76,7 @@ class IcebergTable:
         try:
             catalog.create_namespace_if_not_exists(name[:-1])
             made = catalog.create_table(
-                name, schema, partition_spec=_spec(schema, partitions),
+                name, schema, partition_spec=spec_of(schema, partitions),
                 properties={**NEW_TABLE, **properties},
             )  # fmt: skip
         except errors.TableAlreadyExistsError:
@@ -87,20 +89,24 @@ class IcebergTable:
             ) from error
         return cls(catalog, made, s3)
 
-    def recreate(
+    def shape(
         self, schema: "Schema", partitions: Sequence[str], properties: Mapping[str, str]
-    ) -> "IcebergTable":
-        """Put a new table in the place of this one."""
-        name = self._table.name()
-        replace = getattr(self._catalog, "replace_table", None)
-        with self._changing():
-            if replace is None:
-                self._catalog.drop_table(name)
-                return self.create(self._catalog, name, schema, partitions, properties, self._s3)
-            made = replace(
-                name, schema, partition_spec=_spec(schema, partitions),
-                properties={**NEW_TABLE, **properties},
-            )  # fmt: skip
+    ) -> Plain:
+        """Return what the table is to become when it is made anew.
+
+        Columns and partitions get numbers that it never had, so that files which are staged for
+        them fit no other table.
+        """
+        return shape_of(self._metadata, schema, partitions, properties)
+
+    def anew(self, shape: Plain) -> "IcebergTable":
+        """Return the table as it will be once it is made anew, for those who stage files."""
+        change = change_of(self._table)
+        remake(change, shape)
+        library, old = iceberg("table"), self._table
+        made = library.Table(
+            old.name(), change.table_metadata, old.metadata_location, old.io, self._catalog
+        )
         return IcebergTable(self._catalog, made, self._s3)
 
     @property
@@ -172,12 +178,6 @@ class IcebergTable:
             wrong.append(f"format version {self._metadata.format_version}")
         return wrong
 
-    def clear(self) -> None:
-        """Remove all rows; former snapshots of the table keep them."""
-        with self._changing():
-            if not self.is_empty:
-                self._table.delete()
-
     def last(self, user: str) -> int:
         """Return the highest number that this user has committed; -1 for none."""
         found = [int(self.properties.get(COMMITTED + user, -1))]
@@ -188,15 +188,18 @@ class IcebergTable:
         return max(found)
 
     def add(
-        self, identifier: Identifier, files: Sequence[File], location: str, *, by_name: bool = False
-    ) -> bool:
+        self, identifier: Identifier, files: Sequence[File], location: str, *,
+        by_name: bool = False, order: Order | None = None,
+    ) -> bool:  # fmt: skip
         """Add files and the number on top of this state; False if the state has moved on.
 
         `by_name`: columns are to be found by name in files that do not have their numbers.
+        Under an order, what is there goes in the same step, and the table becomes another.
         """
         errors = iceberg("exceptions")
         try:
-            self._transaction(identifier, files, location, by_name).commit_transaction()
+            change = self._transaction(identifier, files, location, by_name, order)
+            change.commit_transaction()
         except (errors.CommitFailedException, errors.ValidationException):
             return False
         except ValueError:
@@ -249,19 +252,27 @@ class IcebergTable:
         return True
 
     def _transaction(
-        self, identifier: Identifier, files: Sequence[File], location: str, by_name: bool
-    ) -> "Transaction":
+        self, identifier: Identifier, files: Sequence[File], location: str, by_name: bool,
+        order: Order | None,
+    ) -> "Transaction":  # fmt: skip
         facts = {USER: identifier.user, NUMBER: str(identifier.number)}
         if identifier.watermark is not None:
             facts[WATERMARK] = str(identifier.watermark)
         change = change_of(self._table)
+        if order and order.mode != "empty" and not self.is_empty:
+            change.delete(iceberg("expressions").AlwaysTrue())
+        if order and order.shape:
+            remake(change, order.shape)
         append = append_to(change, self._table.io, facts)
         for file in files:
-            append.append_data_file(data_file(file, location, self._metadata))
+            append.append_data_file(data_file(file, location, change.table_metadata))
         append.commit()
         said = {COMMITTED + identifier.user: str(identifier.number)}
-        if by_name and NAME_MAPPING not in self.properties:
-            said[NAME_MAPPING] = self.schema.name_mapping.model_dump_json()
+        if order:
+            said[COMMITTED + order.mark] = "0"
+        mapped = NAME_MAPPING in self.properties
+        if (by_name and not mapped) or (mapped and order and order.shape):
+            said[NAME_MAPPING] = change.table_metadata.schema().name_mapping.model_dump_json()
         change.set_properties(said)
         old = self._old_snapshots()
         if old:
@@ -279,18 +290,6 @@ class IcebergTable:
         ]
         return [number for number in ours[:-kept] if number not in named]
 
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Say that a change before the first row may work later, where it may."""
-        errors = iceberg("exceptions")
-        try:
-            yield
-        except troubles(errors.CommitFailedException, errors.ValidationException) as error:
-            raise Unavailable(
-                f"Iceberg cannot change the table {'.'.join(self.name)}: {error}.",
-                code="sink.table_unchanged",
-            ) from error
-
     def _is_replaced(self) -> bool:
         fresh = self.load(self._catalog, self.name, self._s3)
         return fresh is None or fresh._metadata.table_uuid != self._metadata.table_uuid
@@ -298,14 +297,3 @@ class IcebergTable:
     @property
     def _metadata(self) -> "TableMetadata":
         return self._table.metadata
-
-
-def _spec(schema: "Schema", partitions: Sequence[str]) -> Any:
-    partitioning, transforms = iceberg("partitioning"), iceberg("transforms")
-    fields = [
-        partitioning.PartitionField(
-            schema.find_field(name).field_id, 1000 + at, transforms.IdentityTransform(), name
-        )
-        for at, name in enumerate(partitions)
-    ]
-    return partitioning.PartitionSpec(*fields)

@@ -6,14 +6,15 @@ what another has committed, however late, changes nothing.  After a broken conne
 question is asked again; it waits for the old transaction to end, one way or the other.
 """
 
-import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 
 from holdfast.connect.sink import Identifier, Leftovers
 from holdfast.connectors.jdbc.content import CHUNK, ORDER, PUT, Content
 from holdfast.connectors.jdbc.database import LEDGER, Database, Session
+from holdfast.connectors.jdbc.opening import Order, key_of, run_before, run_inside
 from holdfast.connectors.jdbc.query import Insert, read_insert
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
 
@@ -27,13 +28,17 @@ Counted = tuple[Content, int]
 
 
 def commit(
-    database: Database, identifier: Identifier, staged: Sequence[Counted], attempts: int
-) -> None:
-    """Make staged rows visible, unless that has been done, and remove the staging tables."""
+    database: Database, identifier: Identifier, staged: Sequence[Counted], orders: Sequence[Order],
+    attempts: int,
+) -> None:  # fmt: skip
+    """Make staged rows visible, unless that has been done, and remove the staging tables.
+
+    Before, do what the save modes say, unless their life has done that.
+    """
     for left in reversed(range(attempts)):
         try:
             with database.session("commit") as session:
-                _commit(database, session, identifier, staged)
+                _commit(database, session, identifier, staged, orders)
                 _forget(database, session, [content for content, _ in staged])
             return
         except (Unavailable, OutcomeUnknown):
@@ -58,11 +63,15 @@ def sweep(database: Database, leftovers: Leftovers) -> None:
 
 
 def _commit(
-    database: Database, session: Session, identifier: Identifier, staged: Sequence[Counted]
-) -> None:
-    key = hashlib.sha256(identifier.user.encode()).hexdigest()
+    database: Database, session: Session, identifier: Identifier, staged: Sequence[Counted],
+    orders: Sequence[Order],
+) -> None:  # fmt: skip
+    key = key_of(identifier.user)
     database.create_ledger(session)
-    database.open_ledger(session, key, identifier.user)
+    for user in (identifier.user, *(order.user for order in orders)):
+        database.open_ledger(session, key_of(user), user)
+    check = partial(_check_there, database, session, identifier, staged)
+    run_before(database, session, identifier, orders, check)
     session.run("BEGIN")
     ((number, watermark),) = session.run(
         f"SELECT number, watermark FROM {LEDGER} WHERE id = %s FOR UPDATE", (key,)
@@ -70,7 +79,8 @@ def _commit(
     if number >= identifier.number:
         session.run("ROLLBACK")
         return
-    _check_there(database, session, identifier, staged)
+    check()
+    run_inside(database, session, orders)
     for _, group in groupby(staged, key=lambda one: one[0].shape):
         _apply(database, session, list(group))
     known = [w for w in (watermark, identifier.watermark) if w is not None]

@@ -99,6 +99,9 @@ class Database:
 
     json_type: ClassVar[str]
 
+    ddl_commits: ClassVar[bool] = False
+    """Whether statements like DROP TABLE end a transaction."""
+
     chunks_apart: ClassVar[bool] = False
     """Whether chunks that are tables of their own are cheaper to load and to commit."""
 
@@ -133,6 +136,10 @@ class Database:
 
     def create_around(self, session: Session, table: Name) -> None:
         """Make the schema or database of a table if it is missing."""
+        raise NotImplementedError
+
+    def clear(self, table: str) -> str:
+        """Return the statement that empties a table inside a transaction."""
         raise NotImplementedError
 
     def check_table(self, session: Session, table: Name) -> None:

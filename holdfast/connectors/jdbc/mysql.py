@@ -78,6 +78,8 @@ class MySql(Database):
 
     json_type: ClassVar[str] = "json"
 
+    ddl_commits: ClassVar[bool] = True
+
     def connect(self, purpose: str) -> Any:
         """Return a connection in autocommit mode, with the settings that a sink relies on."""
         driver = load_library("pymysql", "Jdbc", "mysql")
@@ -86,7 +88,7 @@ class MySql(Database):
             host=host, port=port, user=address.user or None, password=address.password,
             database=address.database or None, charset="utf8mb4", autocommit=True,
             connect_timeout=address.timeout_s, program_name=f"holdfast {purpose}",
-            client_flag=driver.constants.CLIENT.MULTI_STATEMENTS if purpose == "prepare" else 0,
+            client_flag=driver.constants.CLIENT.MULTI_STATEMENTS if purpose == "commit" else 0,
             defer_connect=True, **self._tls(),
         )  # fmt: skip
         try:
@@ -180,6 +182,10 @@ class MySql(Database):
                     " ENGINE=InnoDB.",
                     code="sink.no_transactions",
                 )
+
+    def clear(self, table: str) -> str:
+        """Return a DELETE: a TRUNCATE would end the transaction."""
+        return f"DELETE FROM {table}"
 
     def create_around(self, session: Session, table: Name) -> None:
         """Make the database of a table if it is missing."""

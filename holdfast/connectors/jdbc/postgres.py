@@ -176,6 +176,10 @@ class Postgres(Database):
         ):
             session.run(f"CREATE SCHEMA {self.quote(table[0])}")
 
+    def clear(self, table: str) -> str:
+        """Return a TRUNCATE, which is quick and can be rolled back."""
+        return f"TRUNCATE TABLE {table}"
+
     @contextmanager
     def alone(self, session: Session) -> Iterator[None]:
         """Keep other jobs from preparing tables meanwhile, in a transaction."""

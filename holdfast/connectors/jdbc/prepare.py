@@ -1,6 +1,10 @@
-"""What happens to a table once, before the first row; and whether the stream fits into it."""
+"""What a table must be like before the first row, and what the first commit does to it."""
 
+from collections.abc import Iterator, Sequence
+
+from holdfast.connect.sink import Opening
 from holdfast.connectors.jdbc.database import Database, Found, Session
+from holdfast.connectors.jdbc.opening import Order, data_exists, is_opened
 from holdfast.connectors.jdbc.options import DataSaveMode, JdbcSinkOptions, SchemaSaveMode
 from holdfast.connectors.jdbc.target import Target, key_of
 from holdfast.errors import UserError
@@ -25,14 +29,52 @@ KINDS = {
 
 
 def prepare_table(
-    database: Database, session: Session, options: JdbcSinkOptions, target: Target, table: Table
-) -> None:
-    """Apply the save modes and check the columns.  Raises UserError where the job cannot run."""
-    with database.alone(session):
-        if options.generated:
-            _apply_schema_mode(database, session, options, target, table)
-            _apply_data_mode(database, session, options, target)
-        check(database, session, options, target, table)
+    database: Database, session: Session, options: JdbcSinkOptions, target: Target, table: Table,
+    opening: Opening,
+) -> Order | None:  # fmt: skip
+    """Make a table that is missing, check the columns, and return what the first commit does.
+
+    Raises UserError where the job cannot run.
+    """
+    order = _order(database, options, target, table, opening.life) if options.generated else None
+    if options.generated:
+        find_target(database, session, options, target, table)
+    opened = is_opened(session, opening.life, target.table)
+    anew = order is not None and order.mode == "anew" and str(table.path) not in opening.earlier
+    planned = find_new(database, options, table) if anew and not opened else ()
+    check(database, session, options, target, table, planned)
+    if order is None or not opening.new(table):
+        return None
+    if order.mode == "empty" and not opened:
+        name = database.table(target.table)
+        if session.run(f"SELECT 1 FROM {name} LIMIT 1"):
+            raise data_exists(target.shown)
+    return order
+
+
+def _order(
+    database: Database, options: JdbcSinkOptions, target: Target, table: Table, life: str
+) -> Order | None:
+    script = (options.custom_sql or "",)
+    custom = options.data_save_mode is DataSaveMode.CUSTOM_PROCESSING
+    if options.schema_save_mode is SchemaSaveMode.RECREATE_SCHEMA:
+        more = script if custom else ()
+        create = _create_statement(database, options, target, table)
+        return Order(target.table, life, "anew", (create, *more))
+    match options.data_save_mode:
+        case DataSaveMode.DROP_DATA:
+            return Order(target.table, life, "clear")
+        case DataSaveMode.ERROR_WHEN_DATA_EXISTS:
+            return Order(target.table, life, "empty")
+        case DataSaveMode.CUSTOM_PROCESSING:
+            return Order(target.table, life, "script", script)
+    return None
+
+
+def find_new(database: Database, options: JdbcSinkOptions, table: Table) -> list[Found]:
+    """Return the columns of a table that is yet to be made."""
+    lines = _columns(database, options, table)
+    return [Found(name, kind, not required, False, False) for name, kind, required in lines]
 
 
 def find_target(
@@ -49,10 +91,15 @@ def find_target(
 
 
 def check(
-    database: Database, session: Session, options: JdbcSinkOptions, target: Target, table: Table
-) -> None:
-    """Raise UserError with every difference between the stream and the table."""
-    found = {c.name: c for c in database.find_columns(session, target.table)}
+    database: Database, session: Session, options: JdbcSinkOptions, target: Target, table: Table,
+    planned: Sequence[Found] = (),
+) -> None:  # fmt: skip
+    """Raise UserError with every difference between the stream and the table.
+
+    `planned` are the columns of a table that is yet to be made in its place.
+    """
+    there = planned or database.find_columns(session, target.table)
+    found = {c.name: c for c in there}
     if not found:
         raise UserError(
             f"Jdbc cannot write to {target.shown}: {database.address.shown} has no such table, and"
@@ -60,7 +107,8 @@ def check(
             " CREATE_SCHEMA_WHEN_NOT_EXIST.",
             code="sink.schema_missing",
         )
-    database.check_table(session, target.table)
+    if not planned:
+        database.check_table(session, target.table)
     differences = _differences(target, table, found)
     if differences:
         listed = "\n".join(f"  - {line}" for line in differences)
@@ -69,13 +117,12 @@ def check(
             f" {database.address.shown}:\n{listed}",
             code="sink.schema_differs",
         )
-    _check_keys(database, session, target)
+    if target.keys:
+        new = [frozenset(u) for u in _unique(options, table)]
+        _check_keys(target, new if planned else database.unique_keys(session, target.table))
 
 
-def _check_keys(database: Database, session: Session, target: Target) -> None:
-    if not target.keys:
-        return
-    unique = database.unique_keys(session, target.table)
+def _check_keys(target: Target, unique: Sequence[frozenset[str]]) -> None:
     if frozenset(target.keys) in unique:
         return
     there = "; ".join(", ".join(sorted(u)) for u in unique) or "none"
@@ -125,60 +172,49 @@ def _fits(column: Column, found: Found) -> bool:
     return have == want or (have == "truth values" and want == "numbers")
 
 
-def _apply_schema_mode(
-    database: Database, session: Session, options: JdbcSinkOptions, target: Target, table: Table
-) -> None:
-    mode = options.schema_save_mode
-    exists = bool(database.find_columns(session, target.table))
-    if mode is SchemaSaveMode.RECREATE_SCHEMA and exists:
-        session.run(f"DROP TABLE {database.table(target.table)}")
-        exists = False
-    if not exists and mode in CREATES:
-        _create(database, session, options, target, table)
-
-
-def _apply_data_mode(
-    database: Database, session: Session, options: JdbcSinkOptions, target: Target
-) -> None:
-    name = database.table(target.table)
-    match options.data_save_mode:
-        case DataSaveMode.DROP_DATA if database.find_columns(session, target.table):
-            session.run(f"TRUNCATE TABLE {name}")
-        case DataSaveMode.CUSTOM_PROCESSING:
-            assert options.custom_sql is not None
-            database.run_script(session, options.custom_sql)
-        case DataSaveMode.ERROR_WHEN_DATA_EXISTS if database.find_columns(
-            session, target.table
-        ) and session.run(f"SELECT 1 FROM {name} LIMIT 1"):
-            raise UserError(
-                f"Jdbc will not write to {target.shown}: there are rows in it, and data_save_mode"
-                " is ERROR_WHEN_DATA_EXISTS. Empty it, or choose APPEND_DATA or DROP_DATA.",
-                code="sink.data_exists",
-            )
-
-
 def _create(
     database: Database, session: Session, options: JdbcSinkOptions, target: Target, table: Table
 ) -> None:
     """Make the table with the columns and keys of the stream."""
     database.create_around(session, target.table)
-    keys = tuple(options.primary_keys or ()) or key_of(table)
-    unique = [k.columns for k in table.constraints if k.kind == "UNIQUE_KEY" and k.columns]
-    indexed = (
-        {*keys, *(c for columns in unique for c in columns)} if options.create_index else {*()}
-    )
-    lines = []
+    session.run(_create_statement(database, options, target, table))
+
+
+def _create_statement(
+    database: Database, options: JdbcSinkOptions, target: Target, table: Table
+) -> str:
+    lines = [
+        f"{database.quote(name)} {kind}{' NOT NULL' if required else ''}"
+        for name, kind, required in _columns(database, options, table)
+    ]
+    for at, columns in enumerate(_unique(options, table)):
+        word = "PRIMARY KEY" if at == 0 and _keys(options, table) else "UNIQUE"
+        lines.append(f"{word} ({', '.join(map(database.quote, columns))})")
+    return f"CREATE TABLE {database.table(target.table)} ({', '.join(lines)})"
+
+
+def _columns(
+    database: Database, options: JdbcSinkOptions, table: Table
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield name and type of each column of a new table, and whether it takes no null."""
+    keys = _keys(options, table)
+    indexed = {c for columns in _unique(options, table) for c in columns}
     for column in table.columns:
-        name = database.quote(options.spelled(column.name))
-        kind = database.type_of(column, column.name in indexed)
+        name = options.spelled(column.name)
+        kind = database.type_of(column, name in indexed)
         required = column.name in keys or not column.nullable
-        lines.append(f"{name} {kind.removesuffix(' NULL') if required else kind}")
-        if required:
-            lines[-1] += " NOT NULL"
-    if options.create_index:
-        constraints = [("PRIMARY KEY", keys)] if keys else []
-        constraints += [("UNIQUE", columns) for columns in unique if set(columns) != set(keys)]
-        for word, columns in constraints:
-            listed = ", ".join(database.quote(options.spelled(c)) for c in columns)
-            lines.append(f"{word} ({listed})")
-    session.run(f"CREATE TABLE {database.table(target.table)} ({', '.join(lines)})")
+        yield name, kind.removesuffix(" NULL") if required else kind, required
+
+
+def _keys(options: JdbcSinkOptions, table: Table) -> tuple[str, ...]:
+    return tuple(options.primary_keys or ()) or key_of(table)
+
+
+def _unique(options: JdbcSinkOptions, table: Table) -> list[tuple[str, ...]]:
+    """Return the columns of each index that a new table gets; the primary key comes first."""
+    if not options.create_index:
+        return []
+    keys = _keys(options, table)
+    others = [k.columns for k in table.constraints if k.kind == "UNIQUE_KEY" and k.columns]
+    listed = [keys, *(columns for columns in others if set(columns) != set(keys))]
+    return [tuple(options.spelled(c) for c in columns) for columns in listed if columns]

@@ -4,15 +4,25 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.connect.sink import Committable, Identifier, Leftovers, Sink, Staging
+from holdfast.connect.plugin import Context
+from holdfast.connect.sink import (
+    ANYBODY,
+    Committable,
+    Identifier,
+    Leftovers,
+    Opening,
+    Sink,
+    Staging,
+)
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.jdbc.commit import commit, drop, sweep
 from holdfast.connectors.jdbc.content import VERSION, Content, content_of
-from holdfast.connectors.jdbc.database import Database, Staged
+from holdfast.connectors.jdbc.database import Database, Found, Session, Staged
 from holdfast.connectors.jdbc.mysql import MySql
-from holdfast.connectors.jdbc.options import JdbcSinkOptions
+from holdfast.connectors.jdbc.opening import is_opened, orders_of
+from holdfast.connectors.jdbc.options import JdbcSinkOptions, SchemaSaveMode
 from holdfast.connectors.jdbc.postgres import Postgres
-from holdfast.connectors.jdbc.prepare import check, find_target, prepare_table
+from holdfast.connectors.jdbc.prepare import check, find_new, find_target, prepare_table
 from holdfast.connectors.jdbc.stage import Chunk, is_apart, load, stage_columns, stage_name
 from holdfast.connectors.jdbc.target import Target, target_of
 from holdfast.errors import HoldfastError
@@ -63,21 +73,28 @@ are refused: they could not be made to happen once. `generate_sink_sql = true` o
 modes need `table`.
 """
 
+    def __init__(self, options: JdbcSinkOptions, context: Context) -> None:
+        super().__init__(options, context)
+        self._keeps: set[str] = set()  # tables whose columns are not this life's to choose
+
     @classmethod
     def destination(cls, options: JdbcSinkOptions, table: Table) -> str:
         """Name the database and its table."""
         named = options.table or ("" if options.query else table.path.table)
         return f"{options.address.shown}{f', table {named}' if named else ''}"
 
-    def prepare(self, tables: Sequence[Table]) -> None:
-        """Apply the save modes and check that the stream fits; raise if it cannot be written."""
-        database = self.database
+    def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
+        """Make tables that are missing, and check that the stream fits."""
+        database, orders = self.database, []
+        self._keeps |= opening.earlier
         with database.session("prepare") as session:
             database.create_ledger(session)
             for table in tables:
                 options = self.options_for(table)
                 target = target_of(options, table, table.names)
-                prepare_table(database, session, options, target, table)
+                order = prepare_table(database, session, options, target, table, opening)
+                orders += [order.committable(str(table.path))] if order else []
+        return orders
 
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Load each table into a staging table of its own."""
@@ -85,7 +102,7 @@ modes need `table`.
         try:
             for number, rows in enumerate(tables):
                 committables += self._write(
-                    rows, Staged(stage_name(staging.name, number), staging.name)
+                    rows, Staged(stage_name(staging.name, number), staging.name), staging.life
                 )
         except BaseException:
             self._drop_quietly([content_of(c) for c in committables])  # nobody will hear of them
@@ -94,12 +111,13 @@ modes need `table`.
 
     def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
         """Move staged rows into their tables, all or none."""
-        staged = [(content_of(c), c.rows) for c in committables]
-        commit(self.database, identifier, staged, self.options.max_commit_attempts)
+        staged = [(content_of(c), c.rows) for c in committables if not c.opening]
+        orders, attempts = orders_of(committables), self.options.max_commit_attempts
+        commit(self.database, identifier, staged, orders, attempts)
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staging tables."""
-        drop(self.database, [content_of(c) for c in committables])
+        drop(self.database, [content_of(c) for c in committables if not c.opening])
 
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove staging tables of a job, or of former attempts of a task of it."""
@@ -111,12 +129,14 @@ modes need `table`.
         address = self.options.address
         return KINDS[address.kind](address, self.options.transaction_timeout_sec)
 
-    def _write(self, rows: Rows, staged: Staged) -> list[Committable]:
+    def _write(self, rows: Rows, staged: Staged, life: str) -> list[Committable]:
         options, database, table = self.options_for(rows.table), self.database, rows.table
         target = target_of(options, table, table.names)
         with database.session("prepare") as session:
             found = find_target(database, session, options, target, table)
-            check(database, session, options, target, table)
+            anew = self._anew(session, options, target, table, life)
+            check(database, session, options, target, table, anew)
+            found = anew or found
             apart = is_apart(database, rows, target)
             columns = stage_columns(database, target, table, found, apart)
             database.create_stage(session, staged, columns)
@@ -130,6 +150,15 @@ modes need `table`.
             drop(database, [content])
             return []
         return [_committable(content, table, chunks)]
+
+    def _anew(
+        self, session: Session, options: JdbcSinkOptions, target: Target, table: Table, life: str
+    ) -> list[Found]:
+        """Return the columns that the first commit gives the table; none if they stay."""
+        wanted = options.generated and options.schema_save_mode is SchemaSaveMode.RECREATE_SCHEMA
+        if not wanted or str(table.path) in self._keeps or is_opened(session, life, target.table):
+            return []
+        return find_new(session.database, options, table)
 
     def _drop_quietly(self, contents: Sequence[Content]) -> None:
         """Remove staging tables after something else failed, which is what people must hear of."""

@@ -14,21 +14,29 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
 from holdfast.connect.sink import Identifier
+from holdfast.connectors.local_file.opened import (
+    HIDDEN,
+    KEPT_S,
+    Opened,
+    Order,
+    clear,
+    forget_old,
+    look,
+    sync,
+)
+from holdfast.connectors.local_file.save_mode import data_exists
 from holdfast.errors import UserError
 from holdfast.model.tree import Plain
 
-HIDDEN = ".holdfast"
 COMMITS = "commits"
 VERSION = 1
-KEPT_S = 7 * 24 * 3600
-"""How long the log of a finished job's last commit is kept, for late repeats of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +82,28 @@ class Entry:
     version: int = VERSION
 
 
-def commit(identifier: Identifier, staged: Sequence[Staged]) -> None:
-    """Make everything staged visible.  A repeated identifier changes nothing."""
-    roots = dict.fromkeys(s.root for s in staged)
-    logs = [(_Log(Path(r), identifier), [s for s in staged if s.root == r]) for r in roots]
-    for log, part in logs:
+def look_at(order: Order) -> Opened:
+    """Return what a life found in a folder of files."""
+    return look(order, data_exists)
+
+
+def commit(
+    identifier: Identifier,
+    staged: Sequence[Staged],
+    orders: Sequence[Order] = (),
+    look: Callable[[Order], Opened] = look_at,
+) -> None:
+    """Do what the save modes say, and make everything staged visible.
+
+    A repeated identifier changes nothing.  `look` finds out what is in a folder for a save mode.
+    """
+    first = {o.root: o for o in reversed(orders)}
+    roots = dict.fromkeys([*first, *(s.root for s in staged)])
+    logs = {r: (_Log(Path(r), identifier), [s for s in staged if s.root == r]) for r in roots}
+    for log, part in logs.values():
         log.check(part)  # all folders, before anything shows in the first
-    for log, part in logs:
-        log.commit(part)
+    for root, (log, part) in logs.items():
+        log.commit(part, first.get(root), look)
 
 
 def abort(staged: Iterable[Staged]) -> None:
@@ -117,16 +139,21 @@ class _Log:
         if missing:
             self._done_by_others(missing)
 
-    def commit(self, staged: Sequence[Staged]) -> None:
+    def commit(
+        self, staged: Sequence[Staged], order: Order | None, look: Callable[[Order], Opened]
+    ) -> None:
         """Write the commit down and make it, unless that was done before."""
         lower, later = self._others()
         if later:
             return  # a higher number is written down only after this one was done
         if lower:
             self._finish(lower[-1], _load(lower[-1]))
-        entry = self._written_down(staged)
+        opened = look(order) if order and not self.path.exists() else None
+        entry = self._written_down(staged, opened)
         if entry is None:
             return
+        if order and not entry.done:
+            clear(order, opened or look(order))
         self._finish(self.path, entry)
         # Below the highest of them, one that is not done was written down by somebody who woke
         # too late: it repeats a commit that was done before the next one began.
@@ -150,7 +177,7 @@ class _Log:
             if number.isdigit():
                 yield path, user, int(number)
 
-    def _written_down(self, staged: Sequence[Staged]) -> Entry | None:
+    def _written_down(self, staged: Sequence[Staged], opened: Opened | None) -> Entry | None:
         """Return this commit's entry; the first process to create it decides what it says.
 
         None if this commit was done before: then others have gone on to higher numbers.
@@ -160,7 +187,7 @@ class _Log:
         if missing := _first_missing(self.root, staged):
             return self._done_by_others(missing)
         self.folder.mkdir(parents=True, exist_ok=True)
-        entry = Entry(_chosen(self.root, staged), [s.folder for s in staged])
+        entry = Entry(_chosen(self.root, staged, opened), [s.folder for s in staged])
         draft = self.folder / f".{self.path.name}.{os.getpid()}.{time.monotonic_ns()}"
         _store(draft, entry)
         try:
@@ -168,7 +195,7 @@ class _Log:
         except FileExistsError:
             entry = _load(self.path)
         draft.unlink(missing_ok=True)
-        _sync(self.folder)
+        sync(self.folder)
         if self._others()[1]:
             # We slept since we looked.  What we have written down says nothing any more.
             self.path.unlink(missing_ok=True)
@@ -195,13 +222,13 @@ class _Log:
             made = _move(self.root / source, self.root / target, overwrite)
             parents |= dict.fromkeys(made)
         for parent in parents:
-            _sync(parent)
+            sync(parent)
         for folder in entry.folders:
             shutil.rmtree(self.root / folder, ignore_errors=True)
         draft = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
         _store(draft, replace(entry, done=True))
         draft.replace(path)
-        _sync(self.folder)
+        sync(self.folder)
 
     def _prune(self) -> None:
         """Remove what jobs that ended long ago have left."""
@@ -217,11 +244,15 @@ class _Log:
                 if paths[-1].stat().st_mtime < oldest and _load(paths[-1]).done:
                     for path in paths:  # the highest last: without it the others would count
                         path.unlink()
+        users = {user for _, user, _ in self._entries()}
+        forget_old(self.root, lambda life: any(u.startswith(f"{life}.") for u in users))
 
 
-def _chosen(root: Path, staged: Sequence[Staged]) -> list[tuple[str, str, bool]]:
+def _chosen(
+    root: Path, staged: Sequence[Staged], opened: Opened | None
+) -> list[tuple[str, str, bool]]:
     """Return every move, with a free name for each file that is not to replace another."""
-    taken: set[str] = set()
+    taken = opened.names if opened else set[str]()
     moves: list[tuple[str, str, bool]] = []
     for one in staged:
         for source, target in one.files:
@@ -249,7 +280,7 @@ def _first_missing(root: Path, staged: Sequence[Staged]) -> tuple[str, str] | No
 
 def _lost(source: Path, target: Path) -> UserError:
     return UserError(
-        f"LocalFile cannot commit {target}: neither it nor the staged {source} exists."
+        f"Cannot commit {target}: neither it nor the staged {source} exists."
         " Somebody has moved or removed it; read back what is there before going on.",
         code="sink.staged_missing",
     )
@@ -258,16 +289,20 @@ def _lost(source: Path, target: Path) -> UserError:
 def _move(source: Path, target: Path, overwrite: bool) -> list[Path]:
     """Put one file in its place, unless somebody does so now; return the folders that changed."""
     made = [p for p in (target.parent, *target.parents) if not p.exists()]
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        if overwrite:
-            source.replace(target)
-        else:
-            _name_freely(source, target)
-    except FileNotFoundError:
-        if not target.exists():
-            raise _lost(source, target) from None
-        return []
+    while True:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if overwrite:
+                source.replace(target)
+            else:
+                _name_freely(source, target)
+            break
+        except FileNotFoundError:
+            if target.exists():
+                return []
+            if not source.exists():
+                raise _lost(source, target) from None
+            # Somebody who empties the folder has just removed ours, as nothing was in it.
     source.unlink(missing_ok=True)
     return [target.parent, *(p.parent for p in made)]
 
@@ -310,15 +345,6 @@ def _store(path: Path, entry: Entry) -> None:
         json.dump(asdict(entry), file)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    """Make names in a folder survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def remove_if_empty(folder: Path) -> None:

@@ -1,11 +1,9 @@
-"""What happens to a sink's folder once, before the first row."""
+"""What a sink's folder must be like before the first row, and what the save modes do to it."""
 
-import os
-import shutil
 import tempfile
 from pathlib import Path
 
-from holdfast.connectors.local_file.commit import HIDDEN
+from holdfast.connectors.local_file.opened import HIDDEN, Mode, find, has_data
 from holdfast.connectors.local_file.sink_options import (
     DataSaveMode,
     LocalFileSinkOptions,
@@ -16,10 +14,19 @@ from holdfast.errors import UserError
 TRIES = 3
 
 
-def prepare_folder(options: LocalFileSinkOptions) -> None:
-    """Apply the save modes and make sure that the folder can be written.
+def mode_of(options: LocalFileSinkOptions) -> Mode | None:
+    """Return what the first commit does to the folder; None if it only adds files."""
+    if options.data_save_mode is DataSaveMode.ERROR_WHEN_DATA_EXISTS:
+        return "empty"
+    anew = options.schema_save_mode is SchemaSaveMode.RECREATE_SCHEMA
+    return "clear" if anew or options.data_save_mode is DataSaveMode.DROP_DATA else None
 
-    Only what lies inside the folder is ever removed.  Raises UserError where the job cannot run.
+
+def prepare_folder(options: LocalFileSinkOptions, life: str, new: bool) -> None:
+    """Make sure that the folder can be written, and make it if it is missing.
+
+    What the save modes forbid is looked for if the folder is `new` to the job.  Nothing in it is
+    changed.  Raises UserError where the job cannot run.
     """
     root = Path(options.root)
     if root.resolve() == Path(root.anchor):
@@ -29,11 +36,8 @@ def prepare_folder(options: LocalFileSinkOptions) -> None:
             code="sink.path_refused",
         )
     try:
-        _check_modes(root, options)
-        if SchemaSaveMode.RECREATE_SCHEMA is options.schema_save_mode or (
-            options.data_save_mode is DataSaveMode.DROP_DATA
-        ):
-            _clear(root)
+        if new:
+            _check_modes(root, options, life)
         root.mkdir(parents=True, exist_ok=True)
         _try_to_write(root)
     except OSError as error:
@@ -44,36 +48,25 @@ def prepare_folder(options: LocalFileSinkOptions) -> None:
         ) from error
 
 
-def _check_modes(root: Path, options: LocalFileSinkOptions) -> None:
+def _check_modes(root: Path, options: LocalFileSinkOptions, life: str) -> None:
     if options.schema_save_mode is SchemaSaveMode.ERROR_WHEN_SCHEMA_NOT_EXIST and not root.is_dir():
         raise UserError(
             f"LocalFile cannot write to {root}: the folder does not exist, and schema_save_mode"
             " is ERROR_WHEN_SCHEMA_NOT_EXIST. Create it, or choose another mode.",
             code="sink.schema_missing",
         )
-    if options.data_save_mode is DataSaveMode.ERROR_WHEN_DATA_EXISTS and _has_data(root):
-        raise UserError(
-            f"LocalFile will not write to {root}: there are files in it, and data_save_mode is"
-            " ERROR_WHEN_DATA_EXISTS. Empty it, or choose APPEND_DATA or DROP_DATA.",
-            code="sink.data_exists",
-        )
+    # What is there may be this life's own, through another sink: in that order.
+    if mode_of(options) == "empty" and has_data(root) and find(root, life) is None:
+        raise data_exists(root)
 
 
-def _has_data(root: Path) -> bool:
-    return any(files for folder, _, files in os.walk(root) if HIDDEN not in Path(folder).parts)
-
-
-def _clear(root: Path) -> None:
-    """Remove what is in a folder; what other jobs have staged there is no data and stays."""
-    if not root.is_dir():
-        return
-    for entry in os.scandir(root):
-        if entry.name == HIDDEN:
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path)
-        else:
-            Path(entry.path).unlink()
+def data_exists(root: Path) -> UserError:
+    """Return the error for a folder that should have been empty."""
+    return UserError(
+        f"LocalFile will not write to {root}: there are files in it, and data_save_mode is"
+        " ERROR_WHEN_DATA_EXISTS. Empty it, or choose APPEND_DATA or DROP_DATA.",
+        code="sink.data_exists",
+    )
 
 
 def _try_to_write(root: Path) -> None:

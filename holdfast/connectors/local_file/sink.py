@@ -5,15 +5,25 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers, Sink, Staging
+from holdfast.connect.sink import (
+    ANYBODY,
+    Committable,
+    Heard,
+    Identifier,
+    Leftovers,
+    Opening,
+    Sink,
+    Staging,
+)
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.place import Place
-from holdfast.connectors.local_file.commit import HIDDEN, VERSION, Staged, abort, commit
+from holdfast.connectors.local_file.commit import VERSION, Staged, abort, commit
 from holdfast.connectors.local_file.find import partitions_of
 from holdfast.connectors.local_file.formats import Format
 from holdfast.connectors.local_file.names import file_name
-from holdfast.connectors.local_file.save_mode import prepare_folder
+from holdfast.connectors.local_file.opened import HIDDEN, Order, order_of
+from holdfast.connectors.local_file.save_mode import mode_of, prepare_folder
 from holdfast.connectors.local_file.sink_options import LocalFileSinkOptions
 from holdfast.connectors.local_file.staged import Part, folder_of, prepend, staged_parts
 from holdfast.connectors.local_file.sweep import remove_tree, safe, sweep
@@ -38,14 +48,29 @@ file_format_type = parquet
         """Name the folder of a table's files."""
         return options.root
 
-    def prepare(self, tables: Sequence[Table]) -> None:
-        """Apply the save modes to the folder of each table; raise if it cannot be written."""
+    def target(self, table: Table) -> str:
+        """Name the folder."""
+        return f"{self.name}:{Path(self.options_for(table).root).absolute()}"
+
+    def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
+        """Make the folder of each table, and look whether it can be written."""
+        orders: dict[str, Committable] = {}
+        known = {self.options_for(t).root for t in tables if not opening.new(t)}
         for table in tables:
             options = self.options_for(table)
             if table.columns and options.format is not Format.BINARY:
                 layout_of(options, table.names, table)
-        for root in dict.fromkeys(self.options_for(t).root for t in tables):
-            prepare_folder(next(o for o in map(self.options_for, tables) if o.root == root))
+        for table in tables:
+            options = self.options_for(table)
+            mode = mode_of(options)
+            if options.root in orders:
+                continue
+            new = options.root not in known
+            prepare_folder(options, opening.life, new)
+            if mode and new:
+                order = Order(options.root, opening.life, mode)
+                orders[options.root] = order.committable(str(table.path))
+        return list(orders.values())
 
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Write each table into a hidden folder inside its path."""
@@ -63,11 +88,12 @@ file_format_type = parquet
 
     def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
         """Move staged files to where readers see them."""
-        commit(identifier, [_staged(c) for c in committables])
+        staged = [_staged(c) for c in committables if not c.opening]
+        commit(identifier, staged, [order_of(c) for c in committables if c.opening])
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
-        abort(_staged(c) for c in committables)
+        abort(_staged(c) for c in committables if not c.opening)
 
     @property
     def listens(self) -> bool:

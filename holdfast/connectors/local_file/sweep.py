@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.connect.sink import Leftovers
-from holdfast.connectors.local_file.commit import COMMITS, HIDDEN, remove_if_empty, unfinished
+from holdfast.connectors.local_file.commit import COMMITS, remove_if_empty, unfinished
+from holdfast.connectors.local_file.opened import HIDDEN
 
 REMOVALS = 5
 

@@ -8,29 +8,42 @@ of the table.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, cast
 
 from holdfast.connect.sink import Identifier
 from holdfast.connectors.lake.moves import first_gone, lost, move
 from holdfast.connectors.lake.place import Place, no_table
+from holdfast.connectors.lake.save_mode import Order, data_exists
 from holdfast.connectors.paimon.files import File, Staged
+from holdfast.connectors.paimon.schema import PaimonSchema
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 
 TRIES = 10
 
 
-def commit(identifier: Identifier, place: Place, staged: Sequence[Staged]) -> None:
-    """Make what was staged for one table visible.  A repeated identifier changes nothing."""
+def commit(
+    identifier: Identifier, place: Place, staged: Sequence[Staged], order: Order | None
+) -> None:
+    """Make what was staged for one table visible, and do before what the save modes say.
+
+    A repeated identifier changes nothing, nor do save modes that their life has applied.
+    """
     files = [file for one in staged for file in one.files]
     for _ in range(TRIES):
         with _looking_again(identifier, place):
             table = _loaded(place)
             if table.has(identifier, files):
                 return
-            _check_schema(table, staged)
+            due = order if order and not table.is_marked(order.mark) else None
+            anew = _shape(due)
+            if due and due.mode == "empty" and not table.is_empty:
+                raise data_exists("Paimon", place.url)
+            _check_schema(table, staged, anew)
             if not _bring(identifier, place, files):
                 return
-            if table.add(identifier, files):
+            ready = table.remake(anew) if anew else table
+            if ready and ready.add(identifier, files, due):
                 for one in staged:
                     place.remove(one.folder)
                 return
@@ -78,17 +91,23 @@ def _loaded(place: Place) -> PaimonTable:
     return table
 
 
-def _check_schema(table: PaimonTable, staged: Sequence[Staged]) -> None:
+def _shape(order: Order | None) -> PaimonSchema | None:
+    """Return the columns of a table that is made anew."""
+    return PaimonSchema(cast(dict[str, Any], order.shape)) if order and order.shape else None
+
+
+def _check_schema(table: PaimonTable, staged: Sequence[Staged], anew: PaimonSchema | None) -> None:
     """Raise UserError if files were written for other columns, keys, partitions or buckets."""
+    now = anew or table.schema
     for one in staged:
-        written = table.schema_of(one.schema)
+        written = now if one.schema == now.number else table.schema_of(one.schema)
         same = written is not None and written.mark == one.mark
-        now = table.schema
         if (
             not same
             or written is None
             or (written.partitions, written.keys) != (now.partitions, now.keys)
             or written.buckets != now.buckets
+            or written.is_left_by(now)
         ):
             raise UserError(
                 f"Paimon cannot commit to {table.place.url}: the table was made anew, or its keys,"

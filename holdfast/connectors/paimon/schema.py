@@ -68,6 +68,18 @@ class PaimonSchema:
         told = {k: v for k, v in self.content.items() if k != "timeMillis"}
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:32]
 
+    def is_left_by(self, later: "PaimonSchema") -> bool:
+        """Say whether a later version has none of these columns: the table was made anew."""
+        first = min(int(f["id"]) for f in later.content["fields"])
+        return first > int(self.content["highestFieldId"])
+
+    def is_like(self, other: "PaimonSchema", about: str) -> bool:
+        """Say whether another version has the same columns, keys and options."""
+        mine, theirs = (
+            (one.columns(about), one.keys, one.partitions, one.options) for one in (self, other)
+        )
+        return mine == theirs
+
     def types_of(self, names: Sequence[str]) -> list[str]:
         """Return the types of these columns, which have no parts."""
         return [str(self.types[name]) for name in names]
@@ -90,14 +102,17 @@ class PaimonSchema:
 
 def new_schema(
     columns: Sequence[Column], partitions: Sequence[str], keys: Sequence[str],
-    options: Mapping[str, str], comment: str, about: str,
+    options: Mapping[str, str], comment: str, about: str, old: PaimonSchema | None = None,
 ) -> PaimonSchema:  # fmt: skip
-    """Return the first version of a table.  Raises UserError for a type that Paimon lacks."""
-    numbers = count()
+    """Return the first version of a table, or one after an old one, with columns of its own.
+
+    Raises UserError for a type that Paimon lacks.
+    """
+    numbers = count(old.content["highestFieldId"] + 1 if old else 0)
     fields = [_field(column, column.name in keys, numbers, about) for column in columns]
     content = {
         "version": VERSION,
-        "id": 0,
+        "id": old.number + 1 if old else 0,
         "fields": fields,
         "highestFieldId": next(numbers) - 1,
         "partitionKeys": list(partitions),

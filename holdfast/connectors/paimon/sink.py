@@ -1,21 +1,39 @@
 """The Paimon sink."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers, Sink, Staging
+from holdfast.connect.plugin import Context
+from holdfast.connect.sink import (
+    ANYBODY,
+    Committable,
+    Heard,
+    Identifier,
+    Leftovers,
+    Opening,
+    Sink,
+    Staging,
+)
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.lake.columns import matched
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.place import Place, no_table
 from holdfast.connectors.lake.refuse import refuse_unpartitioned
-from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
+from holdfast.connectors.lake.save_mode import (
+    Order,
+    SchemaSaveMode,
+    data_exists,
+    mark_of,
+    mode_of,
+    orders_of,
+)
 from holdfast.connectors.lake.stage import stage_each, sweep, tables_like
 from holdfast.connectors.paimon.commit import check, commit
 from holdfast.connectors.paimon.files import VERSION, Staged
 from holdfast.connectors.paimon.fits import check_schema, check_table
 from holdfast.connectors.paimon.manifests import check_library
 from holdfast.connectors.paimon.options import PaimonSinkOptions
-from holdfast.connectors.paimon.schema import new_schema
+from holdfast.connectors.paimon.schema import PaimonSchema, new_schema
 from holdfast.connectors.paimon.staged import stage_table
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.connectors.paimon.tags import tag_savepoint
@@ -71,33 +89,40 @@ mark partitions as done, and `sink.savepoint.auto-tag`, may also stand among the
 table (`paimon.table.write-props`), where Paimon has them.
 """
 
+    def __init__(self, options: PaimonSinkOptions, context: Context) -> None:
+        super().__init__(options, context)
+        self._keeps: set[str] = set()  # tables whose columns are not this life's to choose
+
     @classmethod
     def destination(cls, options: PaimonSinkOptions, table: Table) -> str:
         """Name the folder of a table."""
         return options.place.path
 
-    def prepare(self, tables: Sequence[Table]) -> None:
-        """Apply the save modes to each table; raise where rows will not fit it."""
+    def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
+        """Make tables that are missing; raise where rows will not fit."""
         check_library()
-        for table in tables:
-            self._prepare(table, self.options_for(table))
+        orders = [self._prepare(t, self.options_for(t), opening) for t in tables]
+        return [c for c in orders if c]
 
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Let Spark write each table into a hidden folder of it."""
-        return stage_each(tables, staging, self._write, self.abort)
+        write = partial(self._write, mark_of(staging.life))
+        return stage_each(tables, staging, write, self.abort)
 
     def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
         """Name staged files in the next snapshots of their tables."""
-        staged = [_staged(c) for c in committables]
-        tables = {url: [s for s in staged if s.url == url] for url in (s.url for s in staged)}
+        staged = [_staged(c) for c in committables if not c.opening]
+        orders = orders_of(committables)
+        urls = dict.fromkeys([*orders, *(s.url for s in staged)])
+        tables = {url: [s for s in staged if s.url == url] for url in urls}
         for url, part in tables.items():
             check(identifier, Place(url), part)  # all tables, before the first one shows any
         for url, part in tables.items():
-            commit(identifier, Place(url), part)
+            commit(identifier, Place(url), part, orders.get(url))
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
-        for one in map(_staged, committables):
+        for one in (_staged(c) for c in committables if not c.opening):
             Place(one.url).remove(one.folder)
 
     @property
@@ -119,50 +144,80 @@ table (`paimon.table.write-props`), where Paimon has them.
         """Remove what is staged for a job, or for former attempts of a task of it."""
         sweep(self.options.place, leftovers)
 
-    def _prepare(self, table: Table, options: PaimonSinkOptions) -> None:
+    def _prepare(
+        self, table: Table, options: PaimonSinkOptions, opening: Opening
+    ) -> Committable | None:
         place, mode = options.place, options.schema_save_mode
+        if str(table.path) in opening.earlier or not table.columns:
+            self._keeps.add(str(table.path))
         found = PaimonTable.load(place)
-        anew = found is None or mode is SchemaSaveMode.RECREATE_SCHEMA
-        self._refuse(table, options.keys if anew or found is None else found.schema.keys)
         if found is None and mode is SchemaSaveMode.ERROR_WHEN_SCHEMA_NOT_EXIST:
             raise no_table(self.name, place)
-        if not table.columns:
-            return  # only the rows will tell
-        if found is None and not mode.creates:
-            return
-        if found is None or anew:
-            found = self._create(table, options, anew=found is not None)
-        if options.data_save_mode is DataSaveMode.ERROR_WHEN_DATA_EXISTS and not found.is_empty:
-            raise UserError(
-                f"Paimon will not write to {place.url}: there are rows in it, and data_save_mode is"
-                " ERROR_WHEN_DATA_EXISTS. Empty it, or choose APPEND_DATA or DROP_DATA.",
-                code="sink.data_exists",
-            )
-        check_table(found, table, options)
+        if found is None and (not mode.creates or not table.columns):
+            self._refuse(table, options.keys)
+            return None  # only the rows will tell
+        if found is None:
+            self._refuse(table, options.keys)
+            found = PaimonTable.create(place, self._schema(table, options))
+        due, mark = mode_of(mode, options.data_save_mode), mark_of(opening.life)
+        if due == "empty" and opening.new(table) and not (found.is_empty or found.is_marked(mark)):
+            raise data_exists(self.name, place.url)
+        anew = self._anew(found, table, options, mark)
+        found = found.anew(anew) if anew else found
+        self._refuse(table, found.schema.keys)
+        if table.columns:
+            check_table(found, table, options)
         about = f"Paimon cannot write to {place.url}"
         refuse_unpartitioned(about, found.schema.partitions, options.marks)
-        if options.data_save_mode is DataSaveMode.DROP_DATA:
-            found.clear()
+        if due is None or not opening.new(table):
+            return None
+        shape = dict(anew.content) if anew else None
+        return Order(place.plain_url, opening.life, due, shape).committable(str(table.path))
 
-    def _create(
-        self, table: Table, options: PaimonSinkOptions, *, anew: bool = False
-    ) -> PaimonTable:
+    def _schema(
+        self, table: Table, options: PaimonSinkOptions, old: PaimonSchema | None = None
+    ) -> PaimonSchema:
         about = f"Paimon cannot create {options.url}"
         keys = matched(options.keys, table, f"{about} (paimon.table.primary-keys)")
         parts = matched(options.partitions, table, f"{about} (paimon.table.partition-keys)")
         said = {"bucket": "-1", **NEW_TABLE, **options.write_props}
-        schema = new_schema(table.columns, parts, keys, said, table.comment, about)
+        schema = new_schema(table.columns, parts, keys, said, table.comment, about, old)
         check_schema(schema, about)
-        return PaimonTable.create(options.place, schema, anew=anew)
+        return schema
 
-    def _write(self, rows: Rows, folder: str) -> Iterator[Committable]:
+    def _anew(
+        self, found: PaimonTable, table: Table, options: PaimonSinkOptions, mark: str
+    ) -> PaimonSchema | None:
+        """Return the columns that the first commit gives the table; None if they are as they stay.
+
+        Raises UserError where files that are there could not be told from new ones.
+        """
+        wanted = options.schema_save_mode is SchemaSaveMode.RECREATE_SCHEMA
+        if not wanted or str(table.path) in self._keeps or found.is_marked(mark):
+            return None
+        made, old = self._schema(table, options, found.schema), found.schema
+        about = f"Paimon cannot make {options.url} anew"
+        if made.is_like(old, about):
+            return None
+        keyed = (made.keys, made.partitions, made.types_of(made.partitions), made.buckets)
+        if keyed != (old.keys, old.partitions, old.types_of(old.partitions), old.buckets):
+            raise UserError(
+                f"{about}: it has other keys, partitions or buckets, and Paimon can change these"
+                " in no table that has files. Remove the table, or write to another one.",
+                code="sink.table_refused",
+            )
+        return made
+
+    def _write(self, mark: str, rows: Rows, folder: str) -> Iterator[Committable]:
         options = self.options_for(rows.table)
         table = PaimonTable.load(options.place)
         if table is None:
             if not options.schema_save_mode.creates:
                 raise no_table(self.name, options.place)
             self._refuse(rows.table, options.keys)
-            table = self._create(rows.table, options)
+            table = PaimonTable.create(options.place, self._schema(rows.table, options))
+        anew = self._anew(table, rows.table, options, mark)
+        table = table.anew(anew) if anew else table
         self._refuse(rows.table, table.schema.keys)
         check_table(table, rows.table, options)
         staged = stage_table(rows, table, folder, f"Paimon cannot write to {options.url}")

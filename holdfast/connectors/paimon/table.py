@@ -7,7 +7,6 @@ users, so that those before it may expire.
 """
 
 import json
-import shutil
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import Any
 
 from holdfast.connect.sink import Identifier
 from holdfast.connectors.lake.place import Place
-from holdfast.connectors.lake.stage import HIDDEN
+from holdfast.connectors.lake.save_mode import Order
 from holdfast.connectors.paimon.expire import expire
 from holdfast.connectors.paimon.files import File
 from holdfast.connectors.paimon.manifests import ADD, DELETE, Manifests, Record
@@ -31,10 +30,6 @@ from holdfast.connectors.paimon.snapshots import (
 from holdfast.errors import Unavailable, UserError
 
 VERSION = 3
-NOBODY = "holdfast"
-NO_NUMBER = (1 << 63) - 1
-"""What Paimon says of a commit that has no number."""
-
 EXPIRE_EVERY = 10
 
 
@@ -60,13 +55,10 @@ class PaimonTable:
             ) from error
 
     @classmethod
-    def create(cls, place: Place, schema: PaimonSchema, *, anew: bool = False) -> "PaimonTable":
-        """Create the table unless somebody has; `anew` drops one that is there."""
-        path = Path(place.path)
+    def create(cls, place: Place, schema: PaimonSchema) -> "PaimonTable":
+        """Create the table unless somebody has."""
         try:
-            if anew:
-                _drop(path)
-            save_schema(path, schema)
+            save_schema(Path(place.path), schema)
         except OSError as error:
             raise UserError(
                 f"Paimon cannot create the table {place.url}: {error}. Check who may write there.",
@@ -85,24 +77,44 @@ class PaimonTable:
         """Return a version of the columns; None if there is no such version."""
         return load_schema(self._path, number)
 
-    def clear(self) -> None:
-        """Remove all rows; former snapshots of the table keep them."""
-        gone = [{**entry, "_KIND": DELETE} for entry in self._live()]
-        if gone and not self._publish(gone, "OVERWRITE", NOBODY, NO_NUMBER, None):
-            raise Unavailable(
-                f"Paimon cannot empty the table {self.place.url}: somebody commits to it.",
-                code="sink.table_unchanged",
-            )
+    def anew(self, schema: PaimonSchema) -> "PaimonTable":
+        """Return this state of the table with another version of its columns."""
+        made = PaimonTable(self.place, schema)
+        made._head = self._head
+        return made
+
+    def remake(self, schema: PaimonSchema) -> "PaimonTable | None":
+        """Give the table another version of its columns; None if that is another one by now.
+
+        From now on, and until the rows are gone, readers see those in the new columns.
+        """
+        save_schema(self._path, schema)
+        there = self.schema_of(schema.number)
+        return self.anew(schema) if there and there.mark == schema.mark else None
+
+    def is_marked(self, mark: str) -> bool:
+        """Say whether a life has opened the table."""
+        for one in self._snapshots.back_from(self._head):
+            if one.committed is not None:
+                return mark in one.committed
+        return False
 
     def has(self, identifier: Identifier, files: Sequence[File]) -> bool:
         """Say whether this commit, or a later one of its user, is made."""
         return self._has(self._head, identifier, files)
 
-    def add(self, identifier: Identifier, files: Sequence[File]) -> bool:
-        """Add files and the number on top of this state; False if the state has moved on."""
-        entries = [file.entry(ADD) for file in files]
-        user, number = identifier.user, identifier.number
-        return self._publish(entries, APPEND, user, number, identifier.watermark, files)
+    def add(
+        self, identifier: Identifier, files: Sequence[File], order: Order | None = None
+    ) -> bool:
+        """Add files and the number on top of this state; False if the state has moved on.
+
+        Under an order, what is there goes in the same snapshot.
+        """
+        empties = order is not None and order.mode != "empty"
+        gone = [{**entry, "_KIND": DELETE} for entry in self._live()] if empties else []
+        entries = [*gone, *(file.entry(ADD) for file in files)]
+        kind = "OVERWRITE" if gone else APPEND
+        return self._publish(entries, kind, identifier, files, order.mark if order else None)
 
     def _has(
         self, head: Snapshot | None, identifier: Identifier, files: Sequence[File], down_to: int = 1
@@ -122,17 +134,17 @@ class PaimonTable:
         return any(entry["_FILE"]["_FILE_NAME"] in names for entry in self._live(head))
 
     def _publish(
-        self, entries: Sequence[Record], kind: str, user: str, number: int, watermark: int | None,
-        files: Sequence[File] = (),
+        self, entries: Sequence[Record], kind: str, identifier: Identifier, files: Sequence[File],
+        mark: str | None,
     ) -> bool:  # fmt: skip
         """Make the next snapshot; False if there is one by now."""
         head = self._head
         manifests = Manifests(self._path, self.schema)
-        made = self._next(manifests, entries, kind, user, number, watermark)
+        made = self._next(manifests, entries, kind, identifier, mark)
         if not self._snapshots.link(made):
             manifests.drop_written()
             return False
-        if not self._counts(made, manifests, Identifier(user, number), files):
+        if not self._counts(made, manifests, identifier, files):
             self._snapshots.path(made.number).unlink(missing_ok=True)
             return False
         self._snapshots.hint(made.number)
@@ -159,8 +171,8 @@ class PaimonTable:
         return bool(files) and self._has(head, identifier, files, made.number + 1)
 
     def _next(
-        self, manifests: Manifests, entries: Sequence[Record], kind: str, user: str, number: int,
-        watermark: int | None,
+        self, manifests: Manifests, entries: Sequence[Record], kind: str, identifier: Identifier,
+        mark: str | None,
     ) -> Snapshot:  # fmt: skip
         base: Mapping[str, Any] = self._head.content if self._head else {}
         there = manifests.merged(manifests.of(self._head))
@@ -179,29 +191,28 @@ class PaimonTable:
             "deltaManifestList": delta_list,
             "deltaManifestListSize": delta_size,
             "indexManifest": base.get("indexManifest") if kind == APPEND else None,
-            "commitUser": user,
-            "commitIdentifier": number,
+            "commitUser": identifier.user,
+            "commitIdentifier": identifier.number,
             "commitKind": kind,
             "timeMillis": int(time.time() * 1000),
             "totalRecordCount": int(base.get("totalRecordCount") or 0) + rows,
             "deltaRecordCount": rows,
-            "watermark": _later(base.get("watermark"), watermark),
+            "watermark": _later(base.get("watermark"), identifier.watermark),
             "statistics": base.get("statistics") if same and kind == APPEND else None,
             "nextRowId": base.get("nextRowId"),
-            "properties": {COMMITTED: self._committed(user, number)},
+            "properties": {COMMITTED: self._committed(identifier, mark)},
         }
         return Snapshot({key: value for key, value in content.items() if value is not None})
 
-    def _committed(self, user: str, number: int) -> str:
-        """Return the numbers of all users, with this one's."""
+    def _committed(self, identifier: Identifier, mark: str | None) -> str:
+        """Return the numbers of all users, with this one's, and the mark of its life."""
         known: dict[str, int] = {}
         for one in self._snapshots.back_from(self._head):
             if one.committed is not None:
                 known = dict(one.committed)
                 break
-        if user != NOBODY:
-            known.pop(user, None)
-            known[user] = number
+        said = {identifier.user: identifier.number} | ({mark: 0} if mark else {})
+        known = {user: at for user, at in known.items() if user not in said} | said
         return json.dumps(dict(list(known.items())[-USERS_MAX:]))
 
     def _live(self, head: Snapshot | None = None) -> list[Record]:
@@ -212,16 +223,3 @@ class PaimonTable:
 def _later(known: int | None, said: int | None) -> int | None:
     """Return the later of two watermarks; a table's never goes back."""
     return said if known is None else known if said is None else max(known, said)
-
-
-def _drop(path: Path) -> None:
-    """Remove a table, but not what is staged for the one that takes its place."""
-    entries = sorted(path.iterdir()) if path.is_dir() else []
-    first = ("schema", "snapshot")  # what makes it a table goes first
-    for entry in sorted(entries, key=lambda e: e.name not in first):
-        if entry.name == HIDDEN:
-            continue
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink()

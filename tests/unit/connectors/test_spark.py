@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.sink import Committable, Identifier, Staging
+from holdfast.connect.sink import Committable, Identifier, Opening, Staging
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.spark import SparkSink, SparkSource, local_folder
-from holdfast.errors import OutcomeUnknown, UserError
+from holdfast.errors import UserError
 from holdfast.model.job import Guarantee
 from holdfast.model.table import Table, TablePath
 
@@ -48,8 +48,12 @@ def test_files_appear_at_commit_and_a_repeated_commit_changes_nothing(
     assert sorted(tuple(r) for r in rows.frame.collect()) == [(0, 0), (1, 1), (2, 0), (3, 1)]
     for path in folder.rglob("*.json"):
         path.unlink()
-    with pytest.raises(OutcomeUnknown, match="neither staged nor in sight"):
-        sink.commit(ONE, committables)
+    sink.commit(ONE, committables)
+    assert not list(folder.rglob("*.json")), "what was taken away later does not come back"
+    again = sink.write(Tables([Rows.of("shop.orders", frame)]), staging)
+    sink.abort(again)
+    with pytest.raises(UserError, match="neither it nor the staged"):
+        sink.commit(Identifier("1.x", 2), again)
 
 
 @pytest.mark.spark
@@ -95,20 +99,31 @@ def test_what_is_there_is_treated_as_mode_says(make: Make, tmp_path: Path) -> No
     with pytest.raises(UserError, match="it holds data already"):
         make(SparkSink, {**given, "mode": "errorifexists"}).prepare([table])
     assert old.exists()
-    make(SparkSink, {**given, "mode": "overwrite"}).prepare([table])
+    overwrite = make(SparkSink, {**given, "mode": "overwrite"})
+    due = overwrite.prepare([table], Opening("1.x"))
+    assert old.exists(), "nothing goes before the first commit"
+    overwrite.commit(Identifier("1.x.1.s", 1), due)
     assert not old.exists()
 
 
 @pytest.mark.spark
 def test_ignore_leaves_data_alone_even_after_a_restart(
-    make: Make, spark: SparkSession, staging: Staging, tmp_path: Path
+    make: Make, spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "old.parquet").touch()
     given = {"format": "parquet", "path": str(tmp_path), "mode": "ignore"}
     rows = Rows.of("t", spark.range(3))
-    make(SparkSink, given).prepare([rows.table])
-    assert make(SparkSink, given).write(Tables([rows]), staging) == []
-    assert len(make(SparkSink, given, job_id="2").write(Tables([rows]), staging)) == 1
+    due = make(SparkSink, given).prepare([rows.table], Opening("1.x"))
+    for number in (1, 2):
+        staging = Staging("1", "task", number, 1, "x")
+        made = make(SparkSink, given).write(Tables([rows]), staging)
+        make(SparkSink, given).commit(Identifier("1.x.1.s", number), [*due, *made])
+        assert visible(tmp_path) == ["."], "nothing but what was there"
+    (tmp_path / "old.parquet").unlink()
+    due = make(SparkSink, given).prepare([rows.table], Opening("1.y"))
+    made = make(SparkSink, given).write(Tables([rows]), Staging("1", "task", 1, 1, "y"))
+    make(SparkSink, given).commit(Identifier("1.y.1.s", 1), [*due, *made])
+    assert spark.read.parquet(str(tmp_path)).count() == 3
 
 
 def test_credentials_are_not_shown(make: Make) -> None:

@@ -21,7 +21,7 @@ from holdfast import (
     UserError,
     options,
 )
-from holdfast.connect.sink import Leftovers
+from holdfast.connect.sink import ANYBODY, Leftovers, Opening
 from holdfast.connect.source import Nothing
 from holdfast.model.tree import Plain
 
@@ -87,6 +87,7 @@ class CellarOptions:
     fail_once_visible: bool = False  #: Fail one write after the first commit.
     refuse: bool = False  #: Refuse the end of the input.
     break_on_commit: bool = False  #: Fail the first commit.
+    empties: bool = False  #: Remove what is there.
 
 
 class Cellar(Sink[CellarOptions]):
@@ -114,8 +115,14 @@ class Cellar(Sink[CellarOptions]):
             kept.clear()
         cls.broken = False
 
-    def prepare(self, tables: Sequence[Table]) -> None:
-        Cellar.prepared.append(",".join(f"{t.path}({','.join(t.names)})" for t in tables))
+    def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> list[Committable]:
+        for table in tables:
+            known = "" if opening.new(table) else "known "
+            Cellar.prepared.append(f"{known}{table.path}({','.join(table.names)})")
+        if not self.options.empties:
+            return []
+        new = filter(opening.new, tables)
+        return [Committable(1, str(t.path), 0, 0, opening.life, opening=True) for t in new]
 
     def write(self, tables: Tables, staging: Staging) -> list[Committable]:
         Cellar.writes.append(staging.name)
@@ -140,7 +147,9 @@ class Cellar(Sink[CellarOptions]):
             Cellar.broken = True
             raise RuntimeError("the stairs gave way")
         Cellar.commits.append(identifier)
-        for c in committables:
+        if any(c.opening for c in committables):
+            Cellar.visible.clear()
+        for c in (c for c in committables if not c.opening):
             Cellar.visible += Cellar.staged.pop(str(c.content))
 
     def abort(self, committables: Sequence[Committable]) -> None:

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from holdfast.connect.plugin import Context
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
-from holdfast.connect.sink import Identifier, Staging
+from holdfast.connect.sink import Identifier, Opening, Staging
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.sink import DeltaSink
@@ -26,6 +27,7 @@ from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type
 from holdfast.plan.check import check_job
 from holdfast.plan.load import parse_job
+from tests.unit.connectors.opening import open_tables
 
 PLACE = "shop.orders"
 COLUMNS = (Column("id", Type("bigint")), Column("city", Type("string")))
@@ -44,7 +46,7 @@ def put(one: DeltaSink, frame: DataFrame, number: int = 1, user: str = "u") -> i
     return sum(c.rows for c in made)
 
 
-def ids(path: Path, **more: Any) -> list[int]:
+def ids(path: Path, **more: Any) -> list[Any]:
     return sorted(DeltaTable(path).to_pyarrow_table(**more)["id"].to_pylist())
 
 
@@ -167,11 +169,40 @@ def test_save_modes(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there are rows in it"):
         sink(path, data_save_mode=DataSaveMode.ERROR_WHEN_DATA_EXISTS).prepare([ORDERS])
     sink(path, data_save_mode=DataSaveMode.DROP_DATA).prepare([ORDERS])
+    assert ids(path) == [1], "nothing goes before the first commit"
+    open_tables(sink(path, data_save_mode=DataSaveMode.DROP_DATA), [ORDERS])
     assert ids(path) == []
+    open_tables(sink(path, data_save_mode=DataSaveMode.ERROR_WHEN_DATA_EXISTS), [ORDERS])
     other = Table(TablePath.parse(PLACE), (Column("id", Type("string")),))
-    sink(path, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA).prepare([other])
+    open_tables(sink(path, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA), [other])
     assert [f.name for f in DeltaTable(path).schema().fields] == ["id"]
     assert put(sink(path), spark.sql("SELECT 'a' AS id"), 2) == 1
+
+
+def test_a_table_is_made_anew_with_its_first_rows(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    put(sink(path), spark.sql("SELECT 1L AS id, 'x' AS city"))
+    other = Table(TablePath.parse(PLACE), (Column("id", Type("string")),))
+    rows = Tables([Rows.of(PLACE, spark.sql("SELECT 'a' AS id"))])
+    anew = partial(sink, path, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA)
+    one = anew()
+    due = one.prepare([other], Opening("7.x"))
+    first = one.write(rows, Staging("7", "t", 1, 1, "x"))
+    again = anew()  # an attempt that goes on from a checkpoint which is not visible yet
+    again.prepare([other], Opening("7.x", frozenset({PLACE})))
+    second = again.write(rows, Staging("7", "t", 2, 1, "x"))
+    assert ids(path) == [1]
+    one.commit(Identifier("7.x.1.s", 1), [*due, *first])
+    assert ids(path) == ["a"]
+    one.commit(Identifier("7.x.1.s", 2), second)
+    third = anew().write(rows, Staging("7", "t", 3, 1, "x"))
+    one.commit(Identifier("7.x.1.s", 3), third)
+    assert ids(path) == ["a", "a", "a"]
+    later = anew()  # of another life, which starts from a savepoint of the one before
+    known = frozenset({PLACE})
+    assert later.prepare([other], Opening("7.y", known, known)) == []
+    one.commit(Identifier("7.y.1.s", 1), later.write(rows, Staging("7", "t", 1, 1, "y")))
+    assert ids(path) == ["a", "a", "a", "a"]
 
 
 def test_a_warehouse_has_a_folder_for_each_table(spark: SparkSession, tmp_path: Path) -> None:
@@ -190,9 +221,8 @@ def test_a_table_changed_after_staging_fails_the_commit(
     made = one.write(
         Tables([Rows.of(PLACE, spark.sql("SELECT 1L AS id"))]), Staging("7", "t", 1, 1)
     )
-    sink(path, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA).prepare(
-        [Table(TablePath.parse(PLACE), (Column("id", Type("string")),))]
-    )
+    anew = sink(path, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA)
+    open_tables(anew, [Table(TablePath.parse(PLACE), (Column("id", Type("string")),))])
     with pytest.raises(UserError, match="changed after rows were staged"):
         one.commit(Identifier("u", 1), made)
     assert ids(path) == []

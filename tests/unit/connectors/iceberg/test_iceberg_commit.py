@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+from pyiceberg.exceptions import CommitStateUnknownException
 from pyiceberg.table import StaticTable
 from pyiceberg.types import LongType
 
@@ -22,10 +22,11 @@ from holdfast.connectors.iceberg.sink import IcebergSink
 from holdfast.connectors.iceberg.table import IcebergTable
 from holdfast.connectors.lake.footers import staged_parts
 from holdfast.connectors.lake.save_mode import SchemaSaveMode
-from holdfast.errors import OutcomeUnknown, Unavailable, UserError
+from holdfast.errors import OutcomeUnknown, UserError
 from holdfast.model.job import Mode
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type
+from tests.unit.connectors.opening import open_tables
 
 NAME = ("db", "rows")
 COLUMNS = (Column("id", Type("bigint")), Column("name", Type("string")))
@@ -176,7 +177,7 @@ def test_only_our_old_snapshots_expire(world: World) -> None:
 def test_a_table_made_anew_refuses_what_was_staged_for_the_old(world: World) -> None:
     made, old = world.stage(), world.table()
     again = Table(ROWS.path, (Column("id", Type("string")),))
-    world.sink(schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA).prepare([again])
+    open_tables(world.sink(schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA), [again])
     assert not old.add(Identifier("u", 1), [], old.location)
     with pytest.raises(UserError, match="changed after rows were staged"):
         world.sink().commit(Identifier("u", 1), [made])
@@ -193,19 +194,6 @@ def test_files_without_numbers_are_found_by_name_and_a_rename_is_noticed(world: 
     assert found["title"].to_pylist() == ["row 1"], "the table keeps the old name in mind"
     with pytest.raises(UserError, match="changed after rows were staged"):
         world.sink().commit(Identifier("u", 2), [made])
-
-
-def test_a_change_before_the_first_row_that_cannot_be_made_may_be_made_later(
-    world: World,
-) -> None:
-    sink = world.sink(schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA)
-
-    def fail(*given: Any, **more: Any) -> None:
-        raise CommitFailedException("another was faster")
-
-    sink._catalog.replace_table = fail
-    with pytest.raises(Unavailable, match="another was faster"):
-        sink.prepare([ROWS])
 
 
 def test_a_column_may_be_added_and_renamed_between_staging_and_commit(world: World) -> None:
@@ -280,7 +268,7 @@ def test_a_catalog_in_a_database(sql_world: World) -> None:
     assert not old.add(Identifier("u", 2), staged.files, staged.location)
     assert sql_world.ids() == [1, 2]
     again = Table(ROWS.path, (Column("id", Type("bigint")),))
-    sql_world.sink(schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA).prepare([again])
+    open_tables(sql_world.sink(schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA), [again])
     assert sql_world.ids() == []
 
 

@@ -17,7 +17,7 @@ from pyiceberg.types import LongType, NestedField, TimestamptzType, UUIDType
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast.connect.plugin import Context
-from holdfast.connect.sink import Identifier, Staging
+from holdfast.connect.sink import Identifier, Opening, Staging
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.iceberg import rows
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
@@ -27,6 +27,7 @@ from holdfast.errors import UserError
 from holdfast.model.job import Mode
 from holdfast.model.table import Column, Key, Table, TablePath
 from holdfast.model.types import Type
+from tests.unit.connectors.opening import open_tables
 
 PLACE = "shop.orders"
 COLUMNS = (Column("id", Type("bigint")), Column("city", Type("string")))
@@ -52,7 +53,7 @@ def opened(warehouse: Path) -> StaticTable:
     return StaticTable.from_metadata(str(warehouse / "shop" / "orders"))
 
 
-def ids(warehouse: Path, **more: Any) -> list[int]:
+def ids(warehouse: Path, **more: Any) -> list[Any]:
     return sorted(opened(warehouse).scan(**more).to_arrow()["id"].to_pylist())
 
 
@@ -236,12 +237,39 @@ def test_save_modes(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there are rows in it"):
         sink(tmp_path, data_save_mode=DataSaveMode.ERROR_WHEN_DATA_EXISTS).prepare([ORDERS])
     sink(tmp_path, data_save_mode=DataSaveMode.DROP_DATA).prepare([ORDERS])
+    assert ids(tmp_path) == [1], "nothing goes before the first commit"
+    open_tables(sink(tmp_path, data_save_mode=DataSaveMode.DROP_DATA), [ORDERS])
     assert ids(tmp_path) == []
-    sink(tmp_path, data_save_mode=DataSaveMode.ERROR_WHEN_DATA_EXISTS).prepare([ORDERS])
+    open_tables(sink(tmp_path, data_save_mode=DataSaveMode.ERROR_WHEN_DATA_EXISTS), [ORDERS])
     other = Table(TablePath.parse(PLACE), (Column("id", Type("string")),))
-    sink(tmp_path, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA).prepare([other])
+    open_tables(sink(tmp_path, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA), [other])
     assert [f.name for f in opened(tmp_path).schema().fields] == ["id"]
     assert put(sink(tmp_path), spark.sql("SELECT 'a' AS id"), 2) == 1
+
+
+def test_a_table_is_made_anew_with_its_first_rows(spark: SparkSession, tmp_path: Path) -> None:
+    put(sink(tmp_path), spark.sql("SELECT 1L AS id, 'x' AS city"))
+    other = Table(TablePath.parse(PLACE), (Column("id", Type("string")), Column("n", Type("int"))))
+    rows = Tables([Rows.of(PLACE, spark.sql("SELECT 'a' AS id, 7 AS n"))])
+    mode = {"schema_save_mode": SchemaSaveMode.RECREATE_SCHEMA, "partition_keys": "n"}
+    one = sink(tmp_path, **mode)
+    due = one.prepare([other], Opening("7.x"))
+    first = one.write(rows, Staging("7", "t", 1, 1, "x"))
+    again = sink(tmp_path, **mode)  # goes on from a checkpoint that is not visible yet
+    again.prepare([other], Opening("7.x", frozenset({PLACE})))
+    second = again.write(rows, Staging("7", "t", 2, 1, "x"))
+    assert ids(tmp_path) == [1]
+    one.commit(Identifier("7.x.1.s", 1), [*due, *first])
+    assert ids(tmp_path) == ["a"]
+    one.commit(Identifier("7.x.1.s", 2), second)
+    third = sink(tmp_path, **mode).write(rows, Staging("7", "t", 3, 1, "x"))
+    one.commit(Identifier("7.x.1.s", 3), third)
+    later, known = sink(tmp_path, **mode), frozenset({PLACE})
+    assert later.prepare([other], Opening("7.y", known, known)) == []
+    one.commit(Identifier("7.y.1.s", 1), later.write(rows, Staging("7", "t", 1, 1, "y")))
+    assert ids(tmp_path) == ["a", "a", "a", "a"]
+    assert opened(tmp_path).scan().to_arrow()["n"].to_pylist() == [7, 7, 7, 7]
+    assert [f.name for f in opened(tmp_path).spec().fields] == ["n"]
 
 
 def test_write_props_say_how_files_are_compressed(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ import importlib
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.sink import Committable, Identifier, Leftovers, Staging
+from holdfast.connect.sink import Committable, Identifier, Leftovers, Opening, Staging
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.jdbc.content import content_of
 from holdfast.connectors.jdbc.database import Session
@@ -19,6 +20,7 @@ from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type
 from tests.conformance.servers import Postgres
 from tests.unit.connectors.jdbc.conftest import Server
+from tests.unit.connectors.opening import open_tables
 
 pytestmark = pytest.mark.spark
 
@@ -162,14 +164,39 @@ def test_save_modes(server: Server) -> None:
     with pytest.raises(UserError, match="there are rows in it"):
         prepare(data_save_mode="ERROR_WHEN_DATA_EXISTS")
     script = "INSERT INTO t VALUES (2, 'b;%s'); DELETE FROM t WHERE id = 1"
-    prepare(data_save_mode="CUSTOM_PROCESSING", custom_sql=script)
+    custom = {"data_save_mode": "CUSTOM_PROCESSING", "custom_sql": script}
+    for modes in (custom, {"data_save_mode": "DROP_DATA"}, {"schema_save_mode": "RECREATE_SCHEMA"}):
+        prepare(**modes)
+        assert ids(server) == [1], "nothing is changed before the first commit"
+    open_tables(server.sink(table="t", **custom), [TABLE])
     assert server.run("SELECT * FROM t") == [(2, "b;%s")]
-    prepare(data_save_mode="DROP_DATA")
+    open_tables(server.sink(table="t", data_save_mode="DROP_DATA"), [TABLE])
     assert ids(server) == []
+    open_tables(server.sink(table="t", data_save_mode="ERROR_WHEN_DATA_EXISTS"), [TABLE])
     server.run("ALTER TABLE t ADD COLUMN more int")
-    prepare(schema_save_mode="RECREATE_SCHEMA")
+    open_tables(server.sink(table="t", schema_save_mode="RECREATE_SCHEMA"), [TABLE])
     assert server.run("SELECT * FROM t") == []
     server.run("INSERT INTO t VALUES (1, 'a')")
+
+
+def test_a_table_is_made_anew_with_its_first_rows(server: Server, spark: SparkSession) -> None:
+    server.run("CREATE TABLE t (id date, other int NOT NULL)")
+    anew = partial(server.sink, table="t", schema_save_mode="RECREATE_SCHEMA")
+    one, known = anew(), frozenset({str(TABLE.path)})
+    due = one.prepare([TABLE], Opening("1.i"))
+    first = stage(one, spark, range(2))
+    again = anew()  # an attempt that goes on from a checkpoint which is not visible yet
+    again.prepare([TABLE], Opening("1.i", known))
+    second = stage(again, spark, range(2, 4), attempt=2)
+    assert server.run("SELECT * FROM t") == []
+    one.commit(Identifier("1.i.1.s", 1), [*due, *first])
+    one.commit(Identifier("1.i.1.s", 2), second)
+    one.commit(Identifier("1.i.1.s", 1), [*due, *first])
+    assert ids(server) == [0, 1, 2, 3]
+    later = anew()
+    assert later.prepare([TABLE], Opening("1.y", known, known)) == []
+    one.commit(Identifier("1.y.1.s", 1), stage(later, spark, range(4, 6), attempt=3))
+    assert ids(server) == [0, 1, 2, 3, 4, 5]
 
 
 def test_differences_are_named(server: Server) -> None:

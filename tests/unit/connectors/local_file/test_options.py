@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from holdfast.connect.options import describe
+from holdfast.connect.sink import Identifier, Opening
 from holdfast.connectors.local_file.options import LocalFileSourceOptions
 from holdfast.connectors.local_file.save_mode import prepare_folder
 from holdfast.connectors.local_file.sink_options import LocalFileSinkOptions
 from holdfast.errors import UserError
+from holdfast.model.table import Table, TablePath
 
 Check = Callable[..., list[str]]
 SOURCE = {"path": "/data", "file_format_type": "text"}
@@ -90,7 +92,9 @@ def test_dropping_data_empties_the_folder_and_nothing_above_it(
     (tmp_path / "beside.txt").write_text("x")
     (folder / "link").symlink_to(tmp_path)
     made = sink(path=str(folder), file_format_type="text", data_save_mode="DROP_DATA")
-    prepare_folder(made.options)
+    (due,) = made.prepare([Table(TablePath.parse("db.t"))], Opening("7.x"))
+    assert (folder / "day=1" / "old.txt").exists(), "nothing goes before the commit"
+    made.commit(Identifier("7.x.1.s", 1), [due])
     assert [p.name for p in folder.iterdir()] == [".holdfast"]
     assert (tmp_path / "beside.txt").exists()
 
@@ -107,11 +111,12 @@ def test_save_modes_may_refuse(
 ) -> None:
     folder = tmp_path / "out"
     if "data_save_mode" in modes:
-        prepare_folder(sink(path=str(folder)).options)
-        prepare_folder(sink(path=str(folder), **modes).options)  # what is hidden is no data
+        prepare_folder(sink(path=str(folder)).options, "7.x", True)
+        prepare_folder(sink(path=str(folder), **modes).options, "7.x", True)
+        # What is hidden is no data.
         (folder / "old.csv").write_text("x")
     with pytest.raises(UserError, match=message):
-        prepare_folder(sink(path=str(folder), **modes).options)
+        prepare_folder(sink(path=str(folder), **modes).options, "7.x", True)
 
 
 def test_a_folder_that_cannot_be_written_is_named_before_any_row(
@@ -119,4 +124,4 @@ def test_a_folder_that_cannot_be_written_is_named_before_any_row(
 ) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(UserError, match=r"cannot write to .*/file/out: Not a directory"):
-        prepare_folder(sink(path=str(tmp_path / "file" / "out")).options)
+        prepare_folder(sink(path=str(tmp_path / "file" / "out")).options, "7.x", False)

@@ -11,7 +11,8 @@ from holdfast.connect.options import read_options
 from holdfast.connect.plugin import Context
 from holdfast.connect.report import Report
 from holdfast.connect.sink import Identifier, Leftovers, Staging
-from holdfast.connectors.local_file.commit import HIDDEN, Staged, commit
+from holdfast.connectors.local_file.commit import Staged, commit
+from holdfast.connectors.local_file.opened import HIDDEN
 from holdfast.connectors.local_file.sweep import folders_like, safe
 from holdfast.connectors.spark import STAGED, SparkSink, SparkSinkOptions
 from holdfast.errors import Place

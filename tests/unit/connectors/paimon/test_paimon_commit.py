@@ -20,6 +20,7 @@ from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type
+from tests.unit.connectors.opening import open_tables
 from tests.unit.connectors.paimon.paimon_tables import (
     PLACE,
     avro,
@@ -221,7 +222,7 @@ def test_files_that_were_dropped_go_with_the_last_snapshot_that_has_them(tmp_pat
     (folder(tmp_path) / "tag" / "tag-kept").write_text(
         (folder(tmp_path) / "snapshot" / "snapshot-1").read_text()
     )
-    sink(tmp_path, data_save_mode=DataSaveMode.DROP_DATA).prepare([TABLE])
+    open_tables(sink(tmp_path, data_save_mode=DataSaveMode.DROP_DATA), [TABLE])
     assert ids(tmp_path) == []
     files = sorted(folder(tmp_path).glob("bucket-0/*.parquet"))
     assert len(files) == 4

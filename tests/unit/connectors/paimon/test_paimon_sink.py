@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import Identifier, Opening, Staging
+from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
 from holdfast.connectors.paimon.sink import PaimonSink
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type
+from tests.unit.connectors.opening import open_tables
 from tests.unit.connectors.paimon.paimon_tables import (
     PLACE,
     entries,
@@ -136,6 +139,8 @@ def test_save_modes(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there are rows in it"):
         sink(tmp_path, data_save_mode=DataSaveMode.ERROR_WHEN_DATA_EXISTS).prepare([ORDERS])
     sink(tmp_path, data_save_mode=DataSaveMode.DROP_DATA).prepare([ORDERS])
+    assert ids(tmp_path) == [1], "nothing goes before the first commit"
+    open_tables(sink(tmp_path, data_save_mode=DataSaveMode.DROP_DATA), [ORDERS])
     assert ids(tmp_path) == []
     sink(tmp_path, data_save_mode=DataSaveMode.ERROR_WHEN_DATA_EXISTS).prepare([ORDERS])
     put(sink(tmp_path), frame)
@@ -143,10 +148,35 @@ def test_save_modes(spark: SparkSession, tmp_path: Path) -> None:
     put(sink(tmp_path), frame, 2)
     assert ids(tmp_path) == [1]
     other = Table(TablePath.parse(PLACE), (Column("id", Type("string")),))
-    sink(tmp_path, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA).prepare([other])
+    open_tables(sink(tmp_path, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA), [other])
     assert read(tmp_path) == []
-    assert put(sink(tmp_path), spark.sql("SELECT 'a' AS id"), 2) == 1
+    assert put(sink(tmp_path), spark.sql("SELECT 'a' AS id"), 3) == 1
     assert read(tmp_path) == [{"id": "a"}]
+
+
+def test_a_table_is_made_anew_with_its_first_rows(spark: SparkSession, tmp_path: Path) -> None:
+    put(sink(tmp_path), spark.sql("SELECT 1L AS id, 'x' AS city"))
+    other = Table(TablePath.parse(PLACE), (Column("id", Type("string")), Column("n", Type("int"))))
+    rows = Tables([Rows.of(PLACE, spark.sql("SELECT 'a' AS id, 7 AS n"))])
+    anew = partial(sink, tmp_path, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA)
+    one = anew()
+    due = one.prepare([other], Opening("7.x"))
+    first = one.write(rows, Staging("7", "t", 1, 1, "x"))
+    again = anew()  # an attempt that goes on from a checkpoint which is not visible yet
+    again.prepare([other], Opening("7.x", frozenset({PLACE})))
+    second = again.write(rows, Staging("7", "t", 2, 1, "x"))
+    assert ids(tmp_path) == [1]
+    one.commit(Identifier("7.x.1.s", 1), [*due, *first])
+    assert read(tmp_path) == [{"id": "a", "n": 7}]
+    one.commit(Identifier("7.x.1.s", 2), second)
+    third = anew().write(rows, Staging("7", "t", 3, 1, "x"))
+    one.commit(Identifier("7.x.1.s", 3), third)
+    later, known = anew(), frozenset({PLACE})
+    assert later.prepare([other], Opening("7.y", known, known)) == []
+    one.commit(Identifier("7.y.1.s", 1), later.write(rows, Staging("7", "t", 1, 1, "y")))
+    assert read(tmp_path) == [{"id": "a", "n": 7}] * 4
+    with pytest.raises(UserError, match="it has other keys, partitions or buckets"):
+        anew(partition_keys="n").prepare([other], Opening("7.z"))
 
 
 def test_a_table_made_anew_after_staging_fails_the_commit(
@@ -154,9 +184,8 @@ def test_a_table_made_anew_after_staging_fails_the_commit(
 ) -> None:
     one = sink(tmp_path)
     made = staged(one, spark.sql("SELECT 1L AS id"))
-    sink(tmp_path, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA).prepare(
-        [Table(TablePath.parse(PLACE), (Column("id", Type("string")),))]
-    )
+    anew = sink(tmp_path, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA)
+    open_tables(anew, [Table(TablePath.parse(PLACE), (Column("id", Type("string")),))])
     with pytest.raises(UserError, match="the table was made anew"):
         one.commit(Identifier("u", 1), made)
     assert read(tmp_path) == []

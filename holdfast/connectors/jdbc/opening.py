@@ -1,0 +1,148 @@
+"""What the first commit of a life does to a table before it adds rows, once for each life.
+
+The ledger has a row for each life and table.  PostgreSQL does everything in the transaction of the
+commit.  To MySQL and MariaDB, statements like DROP TABLE end a transaction: there, a table is made
+anew and a script is run just before, by a session that holds a lock.  A server ends a session that
+lies idle, and its lock with it: a leader that was paused there can do no more.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Literal, cast
+
+from holdfast.connect.sink import Committable, Identifier
+from holdfast.connectors.jdbc.database import LEDGER, Database, Name, Session
+from holdfast.errors import UserError
+from holdfast.model.tree import Plain
+
+VERSION = 1
+
+Mode = Literal["anew", "clear", "empty", "script"]
+"""Make the table anew, remove its rows, refuse any, or run what the user wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be done to a table, for which life.  `statements` are to be run, if any."""
+
+    table: Name
+    life: str
+    mode: Mode
+    statements: tuple[str, ...] = ()
+
+    @property
+    def user(self) -> str:
+        """Under whose name the ledger knows that it is done."""
+        return user_of(self.life, self.table)
+
+    def committable(self, table: str) -> Committable:
+        """Return this for a checkpoint."""
+        content: Plain = {k: list(v) if k in LISTS else v for k, v in asdict(self).items()}
+        return Committable(VERSION, table, 0, 0, content, opening=True)
+
+
+LISTS = ("table", "statements")
+
+
+def orders_of(committables: Iterable[Committable]) -> list[Order]:
+    """Return the save modes among committables, one for each table, always in the same order."""
+    found: dict[Name, Order] = {}
+    for one in (c for c in committables if c.opening):
+        if one.version != VERSION:
+            raise UserError(
+                f"Jdbc: version {one.version} of a save mode of {one.table} is not known; this is"
+                f" version {VERSION}.",
+                code="sink.committable_version",
+            )
+        content = cast(dict[str, Plain], one.content)
+        fields = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
+        order = Order(**fields)  # type: ignore[arg-type]
+        found.setdefault(order.table, order)
+    return sorted(found.values(), key=lambda o: o.table)
+
+
+def user_of(life: str, table: Name) -> str:
+    """Return the name in the ledger of a life that opens a table."""
+    return f"{life}.opened {'.'.join(table)}"
+
+
+def key_of(user: str) -> str:
+    """Return the key of a row of the ledger."""
+    return hashlib.sha256(user.encode()).hexdigest()
+
+
+def is_opened(session: Session, life: str, table: Name) -> bool:
+    """Say whether a life has opened a table."""
+    key = key_of(user_of(life, table))
+    found = session.run(f"SELECT number FROM {LEDGER} WHERE id = %s", (key,))
+    return bool(found) and found[0][0] >= 0
+
+
+def run_before(
+    database: Database, session: Session, identifier: Identifier, orders: Iterable[Order],
+    check: Callable[[], None],
+) -> None:  # fmt: skip
+    """Do what ends a transaction, unless it was done; where nothing does, do nothing.
+
+    `check` raises where the commit that follows cannot be made.
+    """
+    due = [o for o in orders if o.mode in ("anew", "script") and database.ddl_commits]
+    if not due:
+        return
+    with database.alone(session):
+        # A commit that was made has done this, too, whatever became of the rows of the ledger.
+        user = key_of(identifier.user)
+        found = session.run(f"SELECT number FROM {LEDGER} WHERE id = %s", (user,))
+        if found and found[0][0] >= identifier.number:
+            return
+        check()
+        for order in due:
+            if not is_opened(session, order.life, order.table):
+                _do(database, session, order)
+                _say_done(session, order)
+
+
+def run_inside(database: Database, session: Session, orders: Iterable[Order]) -> None:
+    """Do what belongs to the transaction of the commit, unless it was done."""
+    for order in orders:
+        key = key_of(order.user)
+        ((number,),) = session.run(f"SELECT number FROM {LEDGER} WHERE id = %s FOR UPDATE", (key,))
+        if number < 0:
+            _do(database, session, order)
+            _say_done(session, order)
+
+
+def _say_done(session: Session, order: Order) -> None:
+    session.run(
+        f"UPDATE {LEDGER} SET number = 0, committed_at = CURRENT_TIMESTAMP WHERE id = %s",
+        (key_of(order.user),),
+    )
+
+
+def _do(database: Database, session: Session, order: Order) -> None:
+    name = database.table(order.table)
+    match order.mode:
+        case "anew":
+            session.run(f"DROP TABLE IF EXISTS {name}")
+            create, *scripts = order.statements
+            session.run(create)
+            for script in scripts:
+                database.run_script(session, script)
+        case "clear":
+            session.run(database.clear(name))
+        case "script":
+            for script in order.statements:
+                database.run_script(session, script)
+        case "empty":
+            if session.run(f"SELECT 1 FROM {name} LIMIT 1"):
+                raise data_exists(".".join(order.table))
+
+
+def data_exists(shown: str) -> UserError:
+    """Return the error for a table that should have been empty."""
+    return UserError(
+        f"Jdbc will not write to {shown}: there are rows in it, and data_save_mode is"
+        " ERROR_WHEN_DATA_EXISTS. Empty it, or choose APPEND_DATA or DROP_DATA.",
+        code="sink.data_exists",
+    )
