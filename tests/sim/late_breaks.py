@@ -4,12 +4,14 @@ from dataclasses import replace
 
 from holdfast.core.job import JobStatus
 from holdfast.core.task import TaskStatus
-from holdfast.testing.oracle import liveness
+from holdfast.testing.oracle import commits, liveness
 from holdfast.testing.oracle.events import (
     Client,
     End,
     Fault,
     Left,
+    Removed,
+    Snapshot,
     Stuck,
     Write,
 )
@@ -19,10 +21,21 @@ from tests.sim.tales import (
     PIPE,
     Events,
     added,
+    changed,
     place,
     rewritten,
     without,
 )
+
+
+@breaks("I79", commits.stays)
+def rows_go_without_a_commit(e: Events) -> Events:
+    return added(e, place(e, Snapshot), Removed(table="t", files=("f1",)))
+
+
+@breaks("I79", commits.stays)
+def a_life_removes_its_own_rows(e: Events) -> Events:
+    return changed(e, place(e, Snapshot, number=2), removed=("f1",))
 
 
 @breaks("L1", liveness.leaders)

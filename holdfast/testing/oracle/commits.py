@@ -8,7 +8,7 @@ from holdfast.core.commit import CommitStatus
 from holdfast.core.job import TERMINAL, JobStatus
 from holdfast.core.pipeline import FAILED, Pipeline
 from holdfast.master.ports import commit_user
-from holdfast.testing.oracle.events import Deaf, Listen, Publish, Read, Snapshot, Sweep
+from holdfast.testing.oracle.events import Deaf, Listen, Publish, Read, Removed, Snapshot, Sweep
 from holdfast.testing.oracle.story import Life, Part, Story
 
 
@@ -204,7 +204,36 @@ def settled(story: Story) -> Iterator[str]:
                 yield f"I51 {life.job} is {jobs[-1].status} and a commit is still owed"
 
 
+def stays(story: Story) -> Iterator[str]:
+    """I79: only a commit removes what is shown: once for a life, before anything of its own, and
+    nothing from a table that the life's savepoint knows."""
+    for removed in story.of(Removed):
+        if removed.files:
+            yield f"I79 {len(removed.files)} of what {removed.table} showed went without a commit"
+    lives: dict[str, Life] = {}
+    emptied: set[tuple[str, Life]] = set()
+    for snapshot in story.of(Snapshot):
+        owner = story.owner(snapshot.user)
+        if owner is None:
+            continue
+        life, table = owner[0].life, snapshot.table
+        if snapshot.removed:
+            if (table, life) in emptied or life in {lives.get(f) for f in snapshot.removed}:
+                yield f"I79 {life.job} removed from {table} what it had shown itself"
+            if table in _known(story, owner[0]):
+                yield f"I79 {life.job} emptied {table}, which its savepoint knows"
+            emptied.add((table, life))
+        lives |= dict.fromkeys(snapshot.files, life)
+
+
+def _known(story: Story, part: Part) -> set[str]:
+    """Return the tables that were opened in the state a pipeline's life began with."""
+    states = story.pipelines.get(part)
+    content = story.contents.get(states[0].restore or "") if states else None
+    return {o.table for o in content.opened or ()} if content else set()
+
+
 CHECKS = (
     rows, snapshots, filters, users, contents, watermarks, listeners, remembered, sinks, sweeping,
-    settled,
+    settled, stays,
 )  # fmt: skip

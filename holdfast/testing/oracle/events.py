@@ -212,13 +212,22 @@ class Publish(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot(Event):
-    """A table got a snapshot."""
+    """A table got a snapshot, which may have `removed` files that were shown before."""
 
     table: str
     user: str
     number: int
     files: tuple[str, ...] = ()
     watermark: int | None = None
+    removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removed(Event):
+    """Files or rows that a table had shown were gone, and no commit removed them."""
+
+    table: str
+    files: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,8 +325,8 @@ KINDS: dict[str, type[Event]] = {
     kind.__name__.lower(): kind
     for kind in (
         Boot, Write, Try, Refused, Proof, Lease, Order, Took, Heard, Start, End, Ack, Blob, Drop,
-        Read, Publish, Snapshot, Listen, Deaf, Sweep, Stage, Client, Fault, Setting, Expect, Left,
-        Stuck,
+        Read, Publish, Snapshot, Removed, Listen, Deaf, Sweep, Stage, Client, Fault, Setting,
+        Expect, Left, Stuck,
     )
 }  # fmt: skip
 

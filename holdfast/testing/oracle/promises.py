@@ -82,6 +82,7 @@ PROMISES = {
     "I76": "A blob that was stored is read back the same.",
     "I77": "Reads that decide are linearizable.",
     "I78": "A record of another version is refused, never half read.",
+    "I79": "What a commit has shown stays shown until a later commit of the same table removes it.",
     "L1": "After the faults somebody leads within two leases.",
     "L2": "A job that runs completes checkpoints.",
     "L3": "Every bounded job comes to an end.",

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from holdfast.testing.sim.world import World
 
 
+OPENS = ":opens"
+"""How names of staged things end that have no rows: they say that a table is to be emptied."""
+
+
 class SimBlobs:
     """Checkpoint objects.  `torn` names those that a test has damaged."""
 
@@ -84,6 +88,22 @@ class SimTable:
     version: int = 0
     last: dict[str, int] = field(default_factory=dict)
     refuses: str = ""
+    opened: set[str] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
+
+    @property
+    def shown(self) -> list[str]:
+        """The files that readers see."""
+        files = (f for s in self.snapshots for f in s.files)
+        return [f for f in files if f not in self.gone and not f.endswith(OPENS)]
+
+    def empty_for(self, files: tuple[str, ...]) -> list[str]:
+        """Remove what is shown if a life opens the table with these files; return that."""
+        lives = {"/".join(f.split("/")[:2]) for f in files if f.endswith(OPENS)}
+        removed = self.shown if lives - self.opened else []
+        self.opened |= lives
+        self.gone |= {*removed}
+        return removed
 
     def add(self, snapshot: Snapshot) -> None:
         """Become the next version."""
@@ -126,6 +146,13 @@ class SimTables:
         """Put rows where no reader looks."""
         self.files[name] = rows
         self.world.note("stage", file=name, rows=rows)
+
+    def clear(self, sink: str) -> None:
+        """Remove what a table shows, at once and by no commit."""
+        table = self.table(sink)
+        removed = table.shown
+        table.gone |= {*removed}
+        self.world.note("removed", table=sink, files=removed)
 
     async def read(self, order: CommitOrder) -> TableState:
         """Return a table's version and what a user has committed."""
@@ -184,10 +211,11 @@ class SimTables:
             return False
         if lost:
             return UserError(f"Staged files are gone: {lost}.")
+        removed = table.empty_for(files)
         table.add(Snapshot(order.user, order.number, files, order.watermark))
         self.world.note(
             "snapshot", table=order.sink, user=order.user, number=order.number,
-            files=list(files), watermark=order.watermark,
+            files=list(files), watermark=order.watermark, removed=removed,
         )  # fmt: skip
         return True
 

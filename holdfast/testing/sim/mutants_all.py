@@ -8,11 +8,12 @@ from holdfast.testing.sim import (
     mutants_fence,
     mutants_life,
     mutants_lost,
+    mutants_open,
 )
 from holdfast.testing.sim.mutants import REGISTER, Caught, catch
 from holdfast.testing.sim.swarm import spread
 
-MODULES = (mutants_end, mutants_commit, mutants_life, mutants_lost, mutants_fence)
+MODULES = (mutants_end, mutants_commit, mutants_life, mutants_lost, mutants_fence, mutants_open)
 MUTANTS = {one.name: one for one in REGISTER}
 assert len(MUTANTS) == len(REGISTER), "two mutants have one name"
 

@@ -55,7 +55,8 @@ def _setting(world: "World") -> Setting:
         timeout_s=settings.timeout_s,
         worker_lost_s=settings.worker_lost_s,
         orphan_s=ORPHAN_S,
-        lossy=lossy or bool(world.network.taps or world.hangs or world.poisoned),
+        lossy=lossy
+        or bool(world.network.taps or world.hangs or world.slow_to_open or world.poisoned),
     )
 
 

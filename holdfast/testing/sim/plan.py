@@ -97,6 +97,7 @@ def _job(rng: random.Random, name: str) -> JobSpec:
         rows=rng.choice([0, 4, 6, 6, 9, 9, 16]),
         sinks=rng.choice([("t",), ("t", "u")]),
         retry_times=rng.choice([50, 50, 50, 1]),
+        empties=rng.random() < 0.4,
     )
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core.gather import Acked, Counts, Staged
+from holdfast.core.gather import Acked, Counts, Opened, Staged
 from holdfast.core.task import Place
 from holdfast.master.ports import Life
 from holdfast.testing.oracle.describe import describe_ack, describe_task
 from holdfast.testing.sim.kernel import Process
+from holdfast.testing.sim.lake import OPENS
 from holdfast.wire.messages import (
     Barrier,
     BarrierAck,
@@ -49,6 +50,10 @@ class Running:
     stopped: bool = False
     failure: str | None = None
     progress: int = 0
+    empties: bool = False
+    opened: tuple[Opened, ...] | None = ()
+    due: tuple[str, ...] = ()
+    ready: bool = False
 
     @property
     def ended(self) -> bool:
@@ -128,6 +133,7 @@ class SimWorker:
         given = dict(order.positions or ())
         positions = {s: int(str(given.get(s) or 0)) for s in sources}
         running = Running(order.key, order.attempt, sources, positions)
+        running.empties, running.opened = spec.get("empties", False), order.opened
         self.tasks[order.key] = running
         running.failure = self.world.poisoned.get(order.key.job)
         facts = describe_task(order.key, order.attempt)
@@ -148,6 +154,11 @@ class SimWorker:
     async def _read(self, running: Running) -> None:
         """Read a row from each source now and then; report each end until it is confirmed."""
         world = self.world
+        gate = world.slow_to_open.get((running.key.task, running.attempt))
+        if gate:
+            world.note("opening", **describe_task(running.key, running.attempt))
+            await gate.wait()
+        running.due, running.ready = self.open(running), True  # nothing in there looks for a stop
         while not running.stopped and running.failure is None:
             await asyncio.sleep(ROW_S * (0.5 + world.loop.random.random()))
             if running.stopped:
@@ -172,12 +183,19 @@ class SimWorker:
                         )
                     )  # fmt: skip
 
+    def open(self, running: Running) -> tuple[str, ...]:
+        """Look at the tables of a task; return those whose save modes are due."""
+        if not running.empties or running.opened is None:
+            return ()
+        known = {o.target for o in running.opened}
+        return tuple(s for s in self.world.sinks(running.key.job) if s not in known)
+
     def _barrier(self, barrier: Barrier) -> None:
         """Stage what was read since the last barrier, answer, and go on at once."""
         running = self.tasks.get(barrier.key)
         if running is None or running.attempt != barrier.attempt or running.failure is not None:
             return
-        if barrier.key.task in self.world.busy:
+        if barrier.key.task in self.world.busy or not running.ready:
             return  # in the middle of a slice; the leader asks again
         answered = running.answered
         if answered and answered.number > barrier.number:
@@ -190,7 +208,21 @@ class SimWorker:
             self.world.note("ack", **describe_ack(new, barrier))
         self._tell(BarrierAck(self.term, barrier.key, answered))
 
+    def _open(self, running: Running, number: int) -> None:
+        """Put the save modes that are due into this answer."""
+        key, due, running.due = running.key, running.due, ()
+        for sink in due:
+            name = (
+                f"{key.job}/{key.incarnation}/{key.pipeline}/{key.task}/a{running.attempt}"
+                f"-{self.incarnation}-{number}-{sink}{OPENS}"
+            )
+            self.world.tables.stage(name, ())
+            running.carried.append(Staged(number, sink, name))
+            opened = Opened(sink, sink, sink, key.incarnation)
+            running.opened = (*(running.opened or ()), opened)
+
     def _stage(self, running: Running, number: int) -> None:
+        self._open(running, number)
         if not running.fresh:
             return
         key = running.key
@@ -220,6 +252,7 @@ class SimWorker:
             watermark=mark[0],
             idle=mark[1],
             counts=Counts(sum(running.positions.values())),
+            opened=running.opened,
         )
 
     def fail(self, task: str, reason: str, job: str = "") -> None:

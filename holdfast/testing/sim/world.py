@@ -39,6 +39,7 @@ class JobSpec:
     """A job for the simulation: pipelines of tasks of sources, and how many rows each has.
 
     `rows` 0: the sources never end.  `lengths` names sources that have another number of rows.
+    `empties`: the save modes of its sinks remove what is in their tables.
     """
 
     id: str
@@ -47,6 +48,7 @@ class JobSpec:
     sinks: tuple[str, ...] = ("t",)
     retry_times: int = 50
     lengths: tuple[tuple[str, int], ...] = ()
+    empties: bool = False
 
     def length(self, source: str) -> int:
         """Return how many rows a source has."""
@@ -73,7 +75,8 @@ class JobSpec:
                     commits=begun.get(number, Commits()),
                 )
             )  # fmt: skip
-        spec = json.dumps({"rows": self.rows, "lengths": dict(self.lengths), "sources": sources})
+        said = {"rows": self.rows, "lengths": dict(self.lengths), "sources": sources}
+        spec = json.dumps(said | ({"empties": True} if self.empties else {}))
         job = Job(self.id, incarnation, f"token-{incarnation}", self.id, spec, len(pipelines))
         return job, tuple(pipelines)
 
@@ -105,6 +108,7 @@ class World:
         self.slots = 8
         self.hangs: set[tuple[str, int]] = set()
         self.busy: set[str] = set()
+        self.slow_to_open: dict[tuple[str, int], asyncio.Event] = {}
         self.poisoned: dict[str, str] = {}
         self.marks: dict[str, Sequence[tuple[int | None, bool]]] = {}
 

@@ -1,11 +1,11 @@
 """Where what a checkpoint holds goes, when the job file has other pipelines, tasks and names."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.gather import Counts, Written
+from holdfast.core.gather import Counts, Opened, Written
 from holdfast.errors import Place
 from holdfast.master.blob import VERSION, Content
 from holdfast.master.transplant import Move, add, transplant
@@ -53,6 +53,11 @@ def saved(before: Job) -> list[Content]:
                 )
                 for task in part.tasks
             },
+            tuple(
+                Opened(s, "t", f"place of {s}", "1")
+                for s in part.stages
+                if before.stage(s).role is Role.SINK
+            ),
         )
         for part in before.pipelines
     ]  # fmt: skip
@@ -111,7 +116,10 @@ def test_nothing_that_goes_on_is_lost_or_counted_twice(
     sources = [s for s in kept if before.stage(s).role is Role.SOURCE]
     assert sorted(positions) == sorted(sources)
     parts = [part for part in after.pipelines if set(part.stages) & set(kept)]
-    assert set(found) == {part.id for part in parts}
+    assert set(found) == {part.id for part in after.pipelines}, "each knows what tables are known"
+    sinks = [s.id for s in before.stages if s.role is Role.SINK]
+    opened = {Opened(s if s in kept else "", "t", f"place of {s}", "1") for s in sinks}
+    assert all(set(c.opened or ()) == opened for c in found.values())
     for part in parts:
         assert set(found[part.id].positions) <= set(part.stages)
         assert set(found[part.id].counts) <= {t.id for t in part.tasks}
@@ -129,3 +137,11 @@ def test_a_counter_that_is_new_is_not_forgotten_when_tasks_become_one() -> None:
     assert [f.name for f in fields(Counts)] == ["read", "written", "latest", "rejected"]
     one = Counts(1, (Written("x", "t", 1, 2),), (("a", 5),), 3)
     assert add(one, one) == Counts(2, (Written("x", "t", 2, 4),), (("a", 5),), 6)
+
+
+def test_a_state_that_cannot_say_which_tables_are_known_leaves_it_at_that() -> None:
+    before = job(("s", ""), ("t", "s"))
+    known, unknown = saved(before)[0], replace(saved(before)[0], opened=None)
+    move = Move(before, before, {s.id: s.id for s in before.stages})
+    assert [c.opened is None for c in transplant([known], move, "j", "2").values()] == [False]
+    assert [c.opened for c in transplant([unknown], move, "j", "2").values()] == [None]

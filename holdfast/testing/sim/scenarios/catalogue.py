@@ -9,6 +9,7 @@ from holdfast.testing.sim.scenarios import (
     f_commits,
     g_savepoints,
     h_cleanup,
+    p_prepare,
     s_store,
     u_truth,
 )
@@ -16,7 +17,7 @@ from holdfast.testing.sim.scenarios.scene import SCENARIOS, Scenario
 
 GROUPS = (
     a_leading, b_submit, c_tasks, d_checkpoints, e_ends, f_commits, g_savepoints, h_cleanup,
-    s_store, u_truth,
+    p_prepare, s_store, u_truth,
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ GROUPS = {
     "F": "Two-phase commit",
     "G": "Savepoints",
     "H": "Terminal status, tombstone, cleanup",
+    "P": "Save modes",
     "S": "Store, disk, network, overload",
     "U": "What users are shown",
 }
@@ -179,6 +180,11 @@ H15 *| job record without pipelines | corruption | set aside and reported
 H16 *| records cannot be read at takeover | outage | read again, not taken for running
 H17  | takeover without workers | workers killed | cleaned up all the same
 H18  | history | none | answers, and is bounded
+P01 *| worker looks at its tables | worker paused, another goes on | rows that are shown stay
+P02 *| worker looks at its tables | hang, another attempt goes on | rows that are shown stay
+P03  | first commit sent, no answer yet | leader killed | emptied once, with the first rows
+P04  | another pipeline has shown rows of the table | none | its first commit removes nothing
+P05  | restore, save modes remove data | none | a table that the savepoint knows keeps its rows
 S01  | store down for a while | outage | jobs run on
 S02  | store down for very long | outage | orphans stop, then recover
 S03  | store down at takeover | outage | no job is dropped
