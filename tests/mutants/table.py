@@ -51,6 +51,26 @@ BUGS = (
         (WORKER + "test_a_failure_is_held_until_it_was_heard",),
     ),
     Bug(
+        "a worker applies save modes itself",
+        "holdfast/worker/opening.py",
+        "made = sink.prepare(new, opening)\n",
+        "made = sink.prepare(new, opening)\n"
+        "            from holdfast.connect.sink import Identifier\n"
+        "            sink.commit(Identifier('now', 1), made)\n"
+        "            made = []\n",
+        (
+            "tests/unit/worker/test_embedded.py::"
+            "test_a_job_that_fails_before_its_first_commit_has_destroyed_nothing",
+        ),
+    ),
+    Bug(
+        "a restore forgets which tables are known",
+        "holdfast/master/transplant.py",
+        "opened=_opened(saved, move),",
+        "opened=(),",
+        ("tests/unit/master/test_transplant.py",),
+    ),
+    Bug(
         "a mistake of the job is tried again",
         "holdfast/worker/attempt.py",
         "fatal = isinstance(self.error, UserError)",

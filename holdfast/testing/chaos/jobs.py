@@ -33,7 +33,7 @@ class Shape:
 
     `interval_ms` None: a bounded job without checkpoints but the final one.  `tables`: into so many
     tables each pipeline writes, all its rows into each.  `first` is the number of the first source:
-    jobs that share a table need sources with ids of their own.
+    jobs that share a table need sources with ids of their own.  `empties`: its tables are emptied.
     """
 
     pipelines: tuple[tuple[From, ...], ...] = ((From(), From()),)
@@ -44,6 +44,7 @@ class Shape:
     timeout_ms: int | None = None
     tables: int = 1
     first: int = 0
+    empties: bool = False
 
     @property
     def sources(self) -> list[From]:
@@ -88,7 +89,10 @@ class Shape:
         for index, part in enumerate(self._numbers(), 1):
             inputs = ", ".join(f"s{number}" for number in part)
             for table in self._tables(index):
-                yield kind.text(inputs, out, table)
+                text = kind.text(inputs, out, table)
+                if self.empties:
+                    text = text.removesuffix("  }") + "    data_save_mode = DROP_DATA\n  }"
+                yield text
 
     def _tables(self, index: int) -> list[str]:
         """Return the tables of a pipeline."""
