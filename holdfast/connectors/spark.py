@@ -202,8 +202,10 @@ class SparkSinkOptions:
     path: str | None = option(None, identity=same_path)
     #: The table of Spark's catalogs to write, instead of a path.
     table: str | None = option(None, identity=True)
-    #: What to do with data that is there when the job starts: append to it, overwrite it, fail
-    #: (errorifexists), or leave it and write nothing (ignore).
+    #: What to do with data that is there: append to it, overwrite it, fail (errorifexists), or
+    #: leave it and write nothing (ignore). For files on this machine the job's first commit does
+    #: that. What is written at once has its mode at the first write of each attempt: a worker that
+    #: was taken for dead and wakes may overwrite once more.
     mode: Literal["append", "overwrite", "errorifexists", "error", "ignore"] = "append"
     #: Columns whose values name the folders that rows go to.
     partition_by: list[str] = option([], aliases=("partitionBy",))

@@ -50,7 +50,7 @@ class Part:
         """Its sinks in a job file."""
         return [
             f'LocalFile {{ plugin_input = {self.name}, path = "{base / out}",'
-            f" file_format_type = json, {self.sink_options} }}"
+            f" file_format_type = json, data_save_mode = DROP_DATA, {self.sink_options} }}"
             for out in self.outs
         ]
 

@@ -13,8 +13,8 @@ from tests.cluster.s3 import S3Server
 
 pytestmark = pytest.mark.spark
 
-BOUNDED = Shape(((From(16, 5, 300), From(12, 5, 300)),), interval_ms=500)
-ENDLESS_ROWS = Shape(((From(ENDLESS, 5, 200),),), interval_ms=500, streaming=True)
+BOUNDED = Shape(((From(16, 5, 300), From(12, 5, 300)),), interval_ms=500, empties=True)
+ENDLESS_ROWS = Shape(((From(ENDLESS, 5, 200),),), interval_ms=500, streaming=True, empties=True)
 
 
 @pytest.fixture(scope="module")

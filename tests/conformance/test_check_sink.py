@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,14 +12,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.connect.plugin import Context
-from holdfast.connect.sink import Committable, Identifier, Leftovers
+from holdfast.connect.sink import ANYBODY, Committable, Identifier, Leftovers, Opening
 from holdfast.connectors.local_file.commit import Staged
 from holdfast.connectors.local_file.formats import Format
 from holdfast.connectors.local_file.sink import LocalFileSink
-from holdfast.connectors.local_file.sink_options import LocalFileSinkOptions
+from holdfast.connectors.local_file.sink_options import DataSaveMode, LocalFileSinkOptions
 from holdfast.errors import UserError
 from holdfast.model.job import Mode
-from holdfast.testing import sink_bounds, sink_crashes, sink_rivals
+from holdfast.model.table import Table
+from holdfast.testing import sink_bounds, sink_crashes, sink_openings, sink_rivals
 from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
 
 
@@ -82,6 +84,31 @@ class ShowsAtOnce(LocalFileSink):
         return made
 
 
+class EmptiesAtOnce(LocalFileSink):
+    """Whoever prepares a table applies its save modes, as if nobody could come late."""
+
+    def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
+        made = super().prepare(tables, opening)
+        self.commit(Identifier(f"{opening.life}.{time.monotonic_ns()}", 1), made)
+        return made
+
+
+class EmptiesForEachPipeline(LocalFileSink):
+    """Which life has emptied a folder is forgotten."""
+
+    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+        for path in (Path(self.options.root) / ".holdfast" / "opened").glob("*"):
+            path.unlink()
+        super().commit(identifier, committables)
+
+
+class EmptiesWhatIsKnown(LocalFileSink):
+    """A savepoint's tables are emptied, too."""
+
+    def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
+        return super().prepare(tables, Opening(opening.life))
+
+
 BROKEN: list[tuple[type[LocalFileSink], SinkCheck]] = [
     (ShowsAtOnce, sink_crashes.rows_show_at_their_commit_and_not_before),
     (Copies, sink_crashes.a_process_may_die_between_any_two_calls),
@@ -91,6 +118,9 @@ BROKEN: list[tuple[type[LocalFileSink], SinkCheck]] = [
     (Tears, sink_bounds.what_was_staged_and_is_gone_fails_loudly),
     (SweepsAll, sink_bounds.what_a_checkpoint_needs_is_left_alone),
     (NeverSweeps, sink_bounds.leftovers_go),
+    (EmptiesAtOnce, sink_openings.save_modes_change_nothing_before_their_commit),
+    (EmptiesForEachPipeline, sink_openings.save_modes_apply_once_for_a_life_whoever_commits),
+    (EmptiesWhatIsKnown, sink_openings.a_known_table_keeps_its_rows),
 ]
 
 
@@ -104,6 +134,7 @@ def test_the_kit_finds(
         partial(_read, tmp_path),
         lose=partial(_lose, tmp_path),
         staged=lambda: sum(1 for _ in tmp_path.glob(".holdfast/*-t*/*.parquet")),
+        emptying=partial(_open, broken, tmp_path, DataSaveMode.DROP_DATA),
     )
     with pytest.raises(
         (AssertionError, UserError), match=r"broken promise|is gone|exists"
@@ -112,8 +143,12 @@ def test_the_kit_finds(
     assert check.__name__ in found.value.__notes__[0]
 
 
-def _open(broken: type[LocalFileSink], folder: Path) -> LocalFileSink:
-    options = LocalFileSinkOptions(path=str(folder), file_format_type=Format.PARQUET)
+def _open(
+    broken: type[LocalFileSink], folder: Path, mode: DataSaveMode = DataSaveMode.APPEND_DATA
+) -> LocalFileSink:
+    options = LocalFileSinkOptions(
+        path=str(folder), file_format_type=Format.PARQUET, data_save_mode=mode
+    )
     return broken(options, Context("check", "check", "Sink[0]-LocalFile", Mode.STREAMING))
 
 

@@ -21,9 +21,9 @@ class DeltaSinkOptions(MarkDoneOptions):
     database: str = option("${database_name:default}", identity=True)
     #: The table, in a warehouse.
     table: str = option("${table_name}", identity=True)
-    #: What to do about the table before the first row.
+    #: What the job's first commit does to a table that is there; readers see the old until then.
     schema_save_mode: SchemaSaveMode = SchemaSaveMode.CREATE_SCHEMA_WHEN_NOT_EXIST
-    #: What to do about rows that are in the table before the first row.
+    #: What the job's first commit does to rows that are in the table; they are shown until then.
     data_save_mode: DataSaveMode = DataSaveMode.APPEND_DATA
     #: Partition a new table by these columns; a table that is there keeps its own.
     partition_keys: list[str] = option([], aliases=("partition_by",))

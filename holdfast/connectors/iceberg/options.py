@@ -63,9 +63,9 @@ class IcebergSinkOptions(MarkDoneOptions):
     partition_keys: str = option("", key="iceberg.table.partition-keys")
     #: Refused if true: rows are added, never replaced.
     upsert: bool = option(False, key="iceberg.table.upsert-mode-enabled")
-    #: What to do about the table before the first row.
+    #: What the job's first commit does to a table that is there; readers see the old until then.
     schema_save_mode: SchemaSaveMode = SchemaSaveMode.CREATE_SCHEMA_WHEN_NOT_EXIST
-    #: What to do about rows that are in the table before the first row.
+    #: What the job's first commit does to rows that are in the table; they are shown until then.
     data_save_mode: DataSaveMode = DataSaveMode.APPEND_DATA
     #: Only `main`: commits go to the table's main branch.
     commit_branch: str = option("main", key="iceberg.table.commit-branch")

@@ -80,11 +80,12 @@ class JdbcSinkOptions:
     field_ide: Literal["ORIGINAL", "UPPERCASE", "LOWERCASE"] = "ORIGINAL"
     #: More settings of the connection, under the names that the URL has for them.
     properties: dict[str, Secret] | None = None
-    #: What to do about the table before the first row.
+    #: What the job's first commit does to a table that is there; readers see the old until then.
     schema_save_mode: SchemaSaveMode = SchemaSaveMode.CREATE_SCHEMA_WHEN_NOT_EXIST
-    #: What to do about rows that are there before the first one.
+    #: What the job's first commit does to rows that are there; they are shown until then.
     data_save_mode: DataSaveMode = DataSaveMode.APPEND_DATA
-    #: What CUSTOM_PROCESSING runs before the first row.
+    #: What CUSTOM_PROCESSING runs in the job's first commit. It must not end the transaction; on
+    #: MySQL and MariaDB it must bear to be run twice.
     custom_sql: str | None = None
     #: Update rows whose key is there.  If false, a table that only grows is inserted into, and a
     #: key that is there already fails the job.

@@ -89,9 +89,9 @@ class LocalFileSinkOptions(MarkDoneOptions):
     #: Write timestamps as INT96, for old readers of Parquet.
     parquet_avro_write_timestamp_as_int96: bool = False
     parquet_avro_write_fixed_as_int96: list[str] | None = None  #: Not supported.
-    #: What to do about the folder before the first row.
+    #: What the job's first commit does to a folder that is there; readers see the old until then.
     schema_save_mode: SchemaSaveMode = SchemaSaveMode.CREATE_SCHEMA_WHEN_NOT_EXIST
-    #: What to do about files that are there before the first row.
+    #: What the job's first commit does to files that are there; they are shown until then.
     data_save_mode: DataSaveMode = DataSaveMode.APPEND_DATA
     save_mode: Plain = None  #: Ignored: an old name, replaced by the two save modes.
 

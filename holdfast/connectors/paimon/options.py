@@ -31,9 +31,9 @@ class PaimonSinkOptions(MarkDoneOptions):
     catalog_type: str = "filesystem"
     #: Refused: only catalogs that are refused have one.
     catalog_uri: str | None = None
-    #: What to do about the table before the first row.
+    #: What the job's first commit does to a table that is there; readers see the old until then.
     schema_save_mode: SchemaSaveMode = SchemaSaveMode.CREATE_SCHEMA_WHEN_NOT_EXIST
-    #: What to do about rows that are in the table before the first row.
+    #: What the job's first commit does to rows that are in the table; they are shown until then.
     data_save_mode: DataSaveMode = DataSaveMode.APPEND_DATA
     #: The primary key of a new table, with commas between.  Keys of the source are not taken over.
     primary_keys: str = option("", key="paimon.table.primary-keys")
