@@ -51,6 +51,12 @@ class Plugin(Generic[O]):
     needs_python: ClassVar[bool] = False
     """Whether it runs code out of the job file, which only the operator may allow."""
 
+    placeless: ClassVar[bool] = False
+    """Whether nothing that it is told says where it reads or writes, as with a terminal.
+
+    Any other that declares no option as its identity is known by all of them.
+    """
+
     role: ClassVar[Role]
     options_class: ClassVar[type[Any]]
 

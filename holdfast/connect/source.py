@@ -76,7 +76,7 @@ class Source(Plugin[O]):
         A job may be restored with a changed file.  Where anything of this has changed, a position
         from before would be taken for another place, and the restore is refused.
         """
-        return {}
+        return {"parallelism": parallelism}
 
     def tables(self) -> tuple[Table, ...] | None:
         """Return the tables this source yields as far as its options tell; None: ask Spark.

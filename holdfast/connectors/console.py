@@ -37,6 +37,7 @@ class Console(Sink[ConsoleOptions]):
     """Print rows to standard output.  A row that is printed cannot be taken back."""
 
     name = "Console"
+    placeless = True
     example = "log.print.data = true"
     guarantee: ClassVar[Guarantee] = Guarantee.AT_LEAST_ONCE
     because = "a row that is printed cannot be taken back"

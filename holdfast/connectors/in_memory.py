@@ -51,6 +51,7 @@ class InMemory(Sink[InMemoryOptions]):
     """Count rows and drop them."""
 
     name = "InMemory"
+    placeless = True
     guarantee: ClassVar[Guarantee] = Guarantee.AT_LEAST_ONCE
     because = "rows are counted as they come"
 

@@ -8,7 +8,7 @@ once, and a slice that is tried again may arrive twice.
 
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -47,7 +47,7 @@ from holdfast.connectors.local_file.sweep import (
     safe_leftovers,
 )
 from holdfast.errors import UserError
-from holdfast.model.job import Guarantee
+from holdfast.model.job import Guarantee, Mode
 from holdfast.model.secret import Secret
 from holdfast.model.table import Table, TablePath
 from holdfast.model.tree import Block, Node, Plain, Scalar
@@ -160,6 +160,13 @@ class SparkSource(Source[SparkSourceOptions]):
 format = parquet
 path = "in/rows"
 """
+
+    @classmethod
+    def basis(
+        cls, options: SparkSourceOptions, mode: Mode, parallelism: int
+    ) -> Mapping[str, Plain]:
+        """Return nothing: it is read whole, or not at all."""
+        return {}
 
     def tables(self) -> tuple[Table, ...] | None:
         """Return the table if its schema is declared."""

@@ -8,14 +8,16 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.connect.options import identity_of
+from holdfast.connect.options import describe, identity_of
+from holdfast.connect.plugin import Plugin
 from holdfast.connect.registry import Registry
 from holdfast.connect.source import Source
 from holdfast.model.identity import Facts, StageIdentity
 from holdfast.model.job import Job, Role, Stage
 from holdfast.model.tree import Plain
 from holdfast.plan.build import stage_options
-from holdfast.plan.mask import masked_text
+from holdfast.plan.common import common_class, separate
+from holdfast.plan.mask import masked, masked_text
 
 
 def identities(job: Job, registry: Registry) -> tuple[StageIdentity, ...]:
@@ -43,10 +45,20 @@ def _identity(
         stage.role,
         stage.plugin,
         read.common.uid or "",
-        _facts(identity_of(read.own)),
+        _facts(_said(kind, read.own, stage)),
         tuple(sorted(name for name in names if name)),
         _facts(basis),
     )
+
+
+def _said(kind: type[Plugin[Any]], own: Any, stage: Stage) -> Mapping[str, Plain]:
+    """Return the options that a stage is known by: all of them where none is declared so."""
+    if kind.placeless or any(info.identity for info in describe(kind.options_class)):
+        return identity_of(own)
+    _, block = separate(stage.options, common_class(stage.role, kind))
+    found = masked(block, kind.options_class)
+    assert isinstance(found, dict)
+    return found
 
 
 def _facts(said: Mapping[str, Plain]) -> Facts:

@@ -25,6 +25,7 @@ class Assert(Sink[AssertOptions]):
     """Check rows and drop them."""
 
     name = "Assert"
+    placeless = True
     example = "rules { row_rules = [{ rule_type = MIN_ROW, rule_value = 1 }] }"
     guarantee: ClassVar[Guarantee] = Guarantee.AT_LEAST_ONCE
     because = "rows are checked as they come"

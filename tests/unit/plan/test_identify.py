@@ -1,19 +1,20 @@
 """What sources and sinks are known by, read from real job files with the real connectors."""
 
+from types import ModuleType
+
 import pytest
 
-from holdfast.connect.options import describe
+from holdfast.connect.options import describe, options
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
+from holdfast.connect.source import Source
 from holdfast.errors import JobFileError
 from holdfast.model.identity import StageIdentity
 from holdfast.model.job import Role
+from holdfast.model.secret import Secret
 from holdfast.plan.check import check_job
 from holdfast.plan.identify import identities
 from holdfast.plan.load import parse_job
-
-ALIKE = {"Assert", "Console", "InMemory"}
-"""Sinks that have no place: nothing that they say tells one from another."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,8 @@ def test_every_source_and_sink_says_what_it_is_known_by(registry: Registry) -> N
         for name in registry.names(role):
             plugin = registry.find(role, name)
             assert plugin
-            if not plugin.refused and name not in ALIKE:
+            assert plugin.placeless == (name in ("Assert", "Console", "InMemory"))
+            if not plugin.refused and not plugin.placeless:
                 assert any(o.identity for o in describe(plugin.options_class)), f"{role} {name}"
 
 
@@ -161,3 +163,25 @@ sink { Console { uid = x } }"""
     )
     good = found(registry, text.replace("Console { uid = x", "Console { uid = y"))
     assert [one.uid for one in good.values()] == ["x", "y"]
+
+
+@options
+class ForeignOptions:
+    where: str = "here"
+    pasword: Secret | None = None
+
+
+class Foreign(Source[ForeignOptions]):
+    name = "Foreign"
+
+
+def test_a_plug_in_that_declares_nothing_is_known_by_all_its_options() -> None:
+    module = ModuleType("foreign")
+    vars(module)["Foreign"] = Foreign
+    registry = Registry.load()
+    registry.add(module)
+    said = "Foreign { where = there, pasword = hidden, parallelism = 2, plugin_output = x }"
+    first, other = (one(registry, source=text) for text in (said, said.replace("there", "yonder")))
+    assert dict(first.what) == {"where": "there", "pasword": "******"}
+    assert first.what != other.what and first.basis == (("parallelism", "2"),)
+    assert "hidden" not in str(first)
