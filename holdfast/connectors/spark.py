@@ -47,7 +47,8 @@ from holdfast.connectors.local_file.sweep import (
     safe_leftovers,
 )
 from holdfast.errors import UserError
-from holdfast.model.job import Guarantee, Mode
+from holdfast.model.job import Guarantee
+from holdfast.model.job import Mode as JobMode
 from holdfast.model.secret import Secret
 from holdfast.model.table import Table, TablePath
 from holdfast.model.tree import Block, Node, Plain, Scalar
@@ -163,7 +164,7 @@ path = "in/rows"
 
     @classmethod
     def basis(
-        cls, options: SparkSourceOptions, mode: Mode, parallelism: int
+        cls, options: SparkSourceOptions, mode: JobMode, parallelism: int
     ) -> Mapping[str, Plain]:
         """Return nothing: it is read whole, or not at all."""
         return {}

@@ -51,8 +51,12 @@ def test_sources_that_change_places_keep_their_positions(registry: Registry) -> 
     ]  # fmt: skip
     contents = found.contents(saved, "j", "2")
     positions = {n: c.positions for n, c in contents.items()}
-    # The pipeline of the source that is new has nothing to start from.
-    assert positions == {2: {"Source[1]-LocalFile": "at b"}, 3: {"Source[2]-LocalFile": "at a"}}
+    # The pipeline of the source that is new has no position, but knows of tables.
+    assert positions == {
+        1: {},
+        2: {"Source[1]-LocalFile": "at b"},
+        3: {"Source[2]-LocalFile": "at a"},
+    }
     former = [
         Carried(n, 10 * n, json.dumps({f"Sink[{n - 1}]-LocalFile": {"pending": n}})) for n in (1, 2)
     ]
