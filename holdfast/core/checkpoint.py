@@ -61,13 +61,17 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointStored:
-    """Every task has acknowledged and the blob is whole.  `size` is its size, for people."""
+    """Every task has acknowledged and the blob is whole.  `size` is its size, for people.
+
+    `clock_s` is the moment in the cluster's own time, which ages are measured by.
+    """
 
     number: int
     blob: str
     at_s: float = 0.0
     totals: Totals = Totals()
     size: int = 0
+    clock_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,7 @@ class Completed:
     """A complete checkpoint: its blob, and the complete one before it (0: none).
 
     `at_s` is the date it became complete, for people to read; nothing is decided by it.
+    `clock_s` is the same moment in the cluster's own time (0: not known).
     """
 
     number: int
@@ -142,6 +147,7 @@ class Completed:
     previous: int
     at_s: float = 0.0
     totals: Totals = Totals()
+    clock_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +235,9 @@ def step(old: Checkpoints, event: object) -> Checkpoints:
 def _completed(old: Checkpoints, pending: Pending, stored: CheckpointStored) -> Checkpoints:
     previous = old.latest.number if old.latest else 0
     done = Completed(
-        pending.number, pending.kind, stored.blob, previous, stored.at_s, stored.totals
-    )
+        pending.number, pending.kind, stored.blob, previous, stored.at_s, stored.totals,
+        stored.clock_s,
+    )  # fmt: skip
     return replace(
         old,
         pending=None,

@@ -151,6 +151,7 @@ class Pipeline:
     sinks: tuple[str, ...] = ()
     policy: Policy = field(default_factory=Policy)
     since_s: float = 0.0  # the date of the submit, for people to read
+    clock_s: float = 0.0  # the same moment in the cluster's own time, which ages are measured by
 
 
 def step(old: Pipeline, event: object) -> Pipeline:

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from holdfast.core.election import Election
 from holdfast.errors import Fenced, HoldfastError, OutcomeUnknown, Unavailable
+from holdfast.master.cluster_time import CLOCK, ClusterTime
 from holdfast.master.ports import Ports
 from holdfast.store.contract import Delete, Guard, Item, Put, Store
 
@@ -29,12 +30,14 @@ class Desk:
         term: int,
         standing: Callable[[], Election],
         name: str = "",
+        time: ClusterTime | None = None,
     ) -> None:
         self.store = store
         self.ports = ports
         self.term = term
         self.name = name
         self.settings = ports.settings
+        self.time = time or ClusterTime(ports.clock)
         self.abandoned = asyncio.Event()
         self.error: BaseException | None = None
         self.cleaning = asyncio.Semaphore(CLEANING_MAX)
@@ -93,6 +96,21 @@ class Desk:
     async def confirm(self, key: str, revision: int) -> None:
         """Prove that a record still stands as we know it, under our term, at this moment."""
         await self.write([Guard(key, revision)], [], key, "confirm")
+
+    async def read_time(self) -> None:
+        """Take up the cluster's time from whoever led before."""
+        self.time.hear(await self.read(CLOCK))
+
+    async def tell_time(self, matters: Callable[[], bool]) -> None:
+        """Have the cluster's time go on with whoever leads next, while it matters to anybody.
+
+        That a term is over is for others to find, who must undo something first.
+        """
+        time = self.time
+        while True:
+            if matters() and self._standing().may_act(self.ports.clock.now()):
+                time.revision = await self.save(CLOCK, time.written(), time.revision, "clock.tell")
+            await self.ports.clock.sleep(self.settings.lease_s / 3)
 
     async def write(
         self, guards: Sequence[Guard], changes: Sequence[Put | Delete], key: str, label: str

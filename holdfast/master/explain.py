@@ -5,7 +5,7 @@ tasks have no place.  Every status yields a sentence.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from holdfast.core.checkpoint import Kind, Pending
 from holdfast.core.commit import CommitStatus
@@ -13,7 +13,7 @@ from holdfast.core.completion import CompletionStatus
 from holdfast.core.job import TERMINAL, Job, JobStatus
 from holdfast.core.pipeline import ACTIVE, OVER, Pipeline
 from holdfast.core.task import Task, TaskStatus
-from holdfast.master.health import Health, Report
+from holdfast.master.health import Health, Report, owed_commit
 from holdfast.master.ports import Settings
 
 SAID_AT_ONCE = 5
@@ -39,7 +39,7 @@ class Scene:
     """All that is known of a job at one moment.
 
     `since` are dates, by `task ...` and the like.  `buried`: only a line of history is left.
-    `troubles` say why listeners had to be asked again, by pipeline.
+    `troubles` say why the owed commit, or its listeners, had to be asked again, by pipeline.
     """
 
     job: Job
@@ -59,12 +59,16 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """One thing a job waits for."""
+    """One thing a job waits for.  `for_s`: how long by now, which no date of another machine says.
+
+    `since_s` is the date, for people to read.
+    """
 
     what: str
     whom: str
     since_s: float | None
     next: str
+    for_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,8 @@ class Explanation:
 
 def explain(scene: Scene) -> Explanation:
     """Explain a job."""
-    waits = tuple(_ended(scene) if scene.job.status in TERMINAL else _living(scene))
+    found = _ended(scene) if scene.job.status in TERMINAL else _living(scene)
+    waits = tuple(_timed(scene, wait) for wait in found)
     failures = tuple(
         PastFailure(p.number, f.task, f.attempt, f.reason)
         for p in scene.pipelines
@@ -105,7 +110,7 @@ def explain(scene: Scene) -> Explanation:
     )  # fmt: skip
 
 
-def as_text(explained: Explanation, now_s: float, clock: Callable[[float], str]) -> str:
+def as_text(explained: Explanation, clock: Callable[[float], str]) -> str:
     """Return an explanation for people to read; `clock` writes a date."""
     health = f", {explained.health}" if explained.health != Health.OK else ""
     lines = [f"Job {explained.job} ({explained.name}) is {explained.status}{health}."]
@@ -114,8 +119,8 @@ def as_text(explained: Explanation, now_s: float, clock: Callable[[float], str])
         lines.append(f"- {wait.what}")
         if wait.whom:
             lines.append(f"    from whom: {wait.whom}")
-        if wait.since_s:
-            lines.append(f"    since: {clock(wait.since_s)} ({_for(now_s - wait.since_s)})")
+        if wait.since_s and wait.for_s is not None:
+            lines.append(f"    since: {clock(wait.since_s)} ({_for(wait.for_s)})")
         lines.append(f"    next: {wait.next}")
     if explained.failures:
         lines.append("Last failures:")
@@ -123,6 +128,13 @@ def as_text(explained: Explanation, now_s: float, clock: Callable[[float], str])
         task = f"task {failure.task}, attempt {failure.attempt}: " if failure.task else ""
         lines.append(f"- pipeline {failure.pipeline}, {task}{failure.reason}")
     return "\n".join(lines)
+
+
+def _timed(scene: Scene, wait: Wait) -> Wait:
+    """Return it with how long it lasts, by the dates of this leader where nothing is measured."""
+    if wait.for_s is not None or not wait.since_s:
+        return wait
+    return replace(wait, for_s=max(0.0, scene.now_s - wait.since_s))
 
 
 def _health(scene: Scene) -> Health:
@@ -136,7 +148,10 @@ def _summary(scene: Scene, waits: tuple[Wait, ...]) -> str:
     if job.status in (JobStatus.FAILED, JobStatus.FAILING):
         return f"It failed: {job.reason or 'no reason was recorded'}"
     if late:
-        worst = max(late, key=lambda r: r.age_s)
+        worst = max(late, key=lambda r: (r.health is Health.STALLED, r.unseen, r.age_s))
+        if worst.unseen:
+            stops = "It was asked to stop. " if job.status is JobStatus.CANCELING else ""
+            return f"{stops}{worst.reason}"
         return f"Its last checkpoint is {_for(worst.age_s)} old. {worst.reason}"
     sentences = {
         JobStatus.PENDING: "It has not started.",
@@ -191,17 +206,22 @@ def _commits(scene: Scene, pipeline: Pipeline) -> Generator[Wait, None, bool]:
     commits = pipeline.commits
     if commits.status is CommitStatus.SETTLED:
         return False
-    at_s = commits.waiting[0].at_s if commits.waiting else None
+    owed, report = owed_commit(pipeline), scene.reports.get(pipeline.number)
+    trouble = scene.troubles.get(pipeline.number)
     if commits.status is CommitStatus.COMMITTING:
         what = f"Pipeline {pipeline.number}: checkpoint {commits.waiting[0].number} is complete"
         what += " and is being committed."
+        others = len(commits.waiting) - 1
+        what += f" {others} more wait behind it." if others else ""
+        what += f" It is not visible yet; what it waits for is: {trouble}" if trouble else ""
         whom = "sink " + ", ".join(pipeline.sinks)
     else:
         what = f"Pipeline {pipeline.number}: the listeners of commit {commits.through} are running."
-        trouble = scene.troubles.get(pipeline.number)
         what += f" Its rows are visible; what fails is: {trouble}" if trouble else ""
         whom = "the listeners of sink " + ", ".join(pipeline.sinks)
-    yield Wait(what, whom, at_s or None, "It is tried again until it is done.")
+    at_s = owed.at_s or None if owed else None
+    for_s = report.commit_age_s if report and at_s else None
+    yield Wait(what, whom, at_s, "It is tried again until it is done.", for_s)
     return True
 
 
@@ -275,7 +295,7 @@ def _reading(scene: Scene, pipeline: Pipeline) -> Wait:
     completion = pipeline.completion
     ended = len({r.source for r in completion.ready})
     workers = sorted({t.place.worker for t in pipeline.tasks if t.place})
-    latest = pipeline.checkpoints.latest
+    latest, report = pipeline.checkpoints.latest, scene.reports.get(pipeline.number)
     interval_s = pipeline.policy.interval_s or scene.settings.interval_s
     if pipeline.policy.periodic:
         soon = f"A checkpoint is taken every {interval_s:g} s and then committed."
@@ -287,6 +307,7 @@ def _reading(scene: Scene, pipeline: Pipeline) -> Wait:
         f"worker {', '.join(workers)}" if workers else "",
         (latest.at_s if latest else pipeline.since_s) or None,
         soon,
+        report.age_s if report else None,
     )
 
 

@@ -25,7 +25,7 @@ from holdfast.core.task import (
 from holdfast.errors import Fenced, Unavailable, UserError
 from holdfast.master.crew import Crew
 from holdfast.master.desk import Desk
-from holdfast.master.health import Report
+from holdfast.master.health import Report, newest
 from holdfast.master.history import trim
 from holdfast.master.job_keeper import JobKeeper, load_trails
 from holdfast.master.pipeline_keeper import PipelineKeeper
@@ -76,12 +76,14 @@ class Leader:
         self.loaded = True
         async for keeper in unhurried(list(self.jobs.values())):
             self._start(keeper)
-        for work in (self._place_loop, self._lost_loop):
+        tell_time = partial(self.desk.tell_time, lambda: any(self._keepers()))
+        for work in (self._place_loop, self._lost_loop, tell_time):
             task = asyncio.ensure_future(self.until_fenced(work))
             task.add_done_callback(self.desk.watch)
             self._beside.append(task)
 
     async def _load(self) -> None:
+        await self.desk.read_time()
         jobs = await self.desk.read_range("job/")
         pipelines = await self.desk.read_range("pipeline/")
         async for item in unhurried(jobs):
@@ -91,6 +93,7 @@ class Leader:
         async for item in unhurried(pipelines):
             pipeline = self._decoded(Pipeline, item)
             if pipeline:
+                self.desk.time.at_least(newest(pipeline))
                 self._keep_pipeline(pipeline, item.revision)
         self._set_aside_parts()
         await load_trails(self.desk, self.jobs.values())
@@ -116,9 +119,9 @@ class Leader:
                 await self.desk.confirm(known.key, known.revision)
                 return
             raise UserError(known.in_use(), code="job.exists")
-        since_s = self.desk.ports.clock.date()
+        since_s, clock_s = self.desk.ports.clock.date(), self.desk.time.now()
         job = replace(job, since_s=since_s)
-        pipelines = tuple(replace(p, since_s=since_s) for p in pipelines)
+        pipelines = tuple(replace(p, since_s=since_s, clock_s=clock_s) for p in pipelines)
         key = job_key(job.id)
         keys = [key, *(pipeline_key(p.job, p.number) for p in pipelines)]
         values = [encode(job), *(encode(p) for p in pipelines)]

@@ -8,6 +8,7 @@ import msgspec
 from holdfast.core import election
 from holdfast.core.election import Election, ElectionWon, LeadershipLost, LeaseConfirmed
 from holdfast.errors import OutcomeUnknown, Unavailable
+from holdfast.master.cluster_time import CLOCK, ClusterTime
 from holdfast.master.desk import LEADER, Desk
 from holdfast.master.leader import Leader
 from holdfast.master.ports import Ports
@@ -49,6 +50,7 @@ class Master:
         self.store = store
         self.ports = ports
         self.election = Election(ports.settings.lease_s)
+        self.time = ClusterTime(ports.clock)
         self.leader: Leader | None = None
         self.refusal = ""
         self._campaigns = 0
@@ -94,6 +96,7 @@ class Master:
         asked_s = self.ports.clock.now()
         try:
             if await self.store.get(LEADER):
+                self.time.hear(await self.store.get(CLOCK))
                 return None
             lease = await self.ports.durable(
                 "leader.lease", lambda: self.store.grant_lease(self.ports.settings.lease_s)
@@ -115,7 +118,10 @@ class Master:
 
     async def _lead(self, lease: int) -> None:
         """Lead until the lease is lost or could not be confirmed in time."""
-        desk = Desk(self.store, self.ports, self.election.term, lambda: self.election, self.name)
+        standing = lambda: self.election  # noqa: E731
+        desk = Desk(
+            self.store, self.ports, self.election.term, standing, self.name, self.time
+        )  # fmt: skip
         self.leader = Leader(desk)
         begun = asyncio.ensure_future(self._begin(self.leader))
         begun.add_done_callback(desk.watch)

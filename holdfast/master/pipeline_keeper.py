@@ -65,7 +65,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.gathering: Gathering | None = None
         self.all_in = asyncio.Event()
         self.taken_over = False
-        self.trouble = ""  # why the listeners of the last commit have not all heard of it
+        self.trouble = ""  # why the oldest owed commit is not made, or its listeners have not run
         self.rests = Rests(desk.ports.clock)
         # Numbers of checkpoints that this leader made complete, began to commit, and gave up.
         self.made: set[int] = set()
@@ -74,7 +74,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         # Blobs that are gone, which the record says with its next change: not worth a write alone.
         self.dropped: set[int] = set()
         self.deaf = False  # whether nobody listens to the commit that is being made
-        self.completed_s = desk.ports.clock.now() - _age_s(state, desk.ports.clock.date())
+        self.taken_s = desk.time.now()
 
     def decide(self, event: object) -> Pipeline:
         if isinstance(event, CheckpointStored) and self.job().status is JobStatus.CANCELING:
@@ -141,9 +141,9 @@ class PipelineKeeper(Keeper[Pipeline]):
 
     def health(self, waits: dict[str, str]) -> health.Report:
         """Judge how this pipeline gets on."""
-        age_s = self.desk.ports.clock.now() - self.completed_s
         missing = ", ".join(self.gathering.waiting) if self.gathering else ""
-        return health.report(self.state, age_s, self.interval_s, waits, missing)
+        ages = health.ages(self.state, self.desk.time.now(), self.taken_s)
+        return health.report(self.state, ages, self.interval_s, waits, missing, self.trouble)
 
     async def take_over(self) -> None:
         """Begin to keep the record: nothing of it is ours to do before it says that we lead.
@@ -272,9 +272,10 @@ class PipelineKeeper(Keeper[Pipeline]):
             raise
         self.made.add(order.number)
         totals = gather.totals(self.gathering.acks)
-        stored = CheckpointStored(order.number, name, clock.date(), totals, len(content))
+        stored = CheckpointStored(
+            order.number, name, clock.date(), totals, len(content), self.desk.time.now()
+        )
         await self.handle(stored)
-        self.completed_s = clock.now()
 
     def _silent(self, since_s: float) -> tuple[tuple[str, int], ...]:
         """Return the attempts that do not answer and stand still.
@@ -315,12 +316,13 @@ class PipelineKeeper(Keeper[Pipeline]):
         try:
             if completed.kind is Kind.FINAL:
                 rows = {sink: content.rows(sink) for sink in self.state.sinks}
-                await finish(self.desk, self.life, rows)
+                await finish(self.desk, self.life, rows, self._failed)
             await self._publish(completed, content)
             self.deaf = not await self._listens()
         except UserError as error:
             await self.handle(PipelineDoomed(f"Commit {completed.number} failed. {error}"))
             return
+        self.trouble = ""
         await self.handle(Committed(completed.number, content.watermark))
         self.made.discard(completed.number)
         self.begun.discard(completed.number)
@@ -336,9 +338,9 @@ class PipelineKeeper(Keeper[Pipeline]):
         for sink, staged in by_sink(content.to_commit(completed.previous)).items():
             user = commit_user(self.state.job, self.state.incarnation, self.state.number, sink)
             mark = later(self.state.commits.watermark, content.watermark)
-            await publish(
-                self.desk, CommitOrder(self.life, user, completed.number, sink, staged, mark)
-            )
+            order = CommitOrder(self.life, user, completed.number, sink, staged, mark)
+            self.trouble = f"sink {sink} has not answered"
+            await publish(self.desk, order, self._failed)
 
     async def _listen(self, effect: Listen) -> None:
         """Have listeners hear of a commit.  It stays, whatever becomes of them."""
@@ -386,13 +388,3 @@ class PipelineKeeper(Keeper[Pipeline]):
                 return await self.desk.ports.blobs.get(name)
             except Unavailable:
                 await self.desk.ports.clock.sleep(self.desk.settings.retry_s)
-
-
-def _age_s(pipeline: Pipeline, date_s: float) -> float:
-    """Return how long ago the last checkpoint was, as far as the dates of two processes can tell.
-
-    Asked once, when a leader takes a record over; from then on it only measures.
-    """
-    latest = pipeline.checkpoints.latest
-    stamp_s = latest.at_s if latest else pipeline.since_s
-    return max(0.0, date_s - stamp_s) if stamp_s else 0.0

@@ -5,7 +5,7 @@ table: if the table moved in between, both start again.  So a paused former lead
 the middle, and a successor that repeats its work, add every row once between them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from holdfast.errors import OutcomeUnknown, Unavailable
@@ -13,8 +13,11 @@ from holdfast.master.desk import Desk
 from holdfast.master.ports import CommitOrder, Life
 
 
-async def publish(desk: Desk, order: CommitOrder) -> None:
-    """Return once the order is visible, by us or by whoever did it before."""
+async def publish(desk: Desk, order: CommitOrder, failed: Callable[[str], None]) -> None:
+    """Return once the order is visible, by us or by whoever did it before.
+
+    `failed` hears why it has to be tried again.
+    """
     ports = desk.ports
     while True:
         desk.check()
@@ -26,17 +29,24 @@ async def publish(desk: Desk, order: CommitOrder) -> None:
             attempt = partial(ports.tables.publish, table.version, order)
             if await ports.durable("table.commit", attempt):
                 return
-        except (Unavailable, OutcomeUnknown):
+        except (Unavailable, OutcomeUnknown) as error:
             # It may have happened; the next round reads the table before it tries again.
+            failed(str(error))
             await ports.clock.sleep(desk.settings.retry_s)
 
 
-async def finish(desk: Desk, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:
+async def finish(
+    desk: Desk,
+    life: Life,
+    rows: Mapping[str, Mapping[str, int]],
+    failed: Callable[[str], None],
+) -> None:
     """Ask the sinks whether the last commit may be made, before any of it shows."""
     while rows:
         desk.check()
         try:
             await desk.ports.tables.finish(life, rows)
             return
-        except (Unavailable, OutcomeUnknown):
+        except (Unavailable, OutcomeUnknown) as error:
+            failed(str(error))
             await desk.ports.clock.sleep(desk.settings.retry_s)

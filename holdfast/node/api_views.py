@@ -45,7 +45,8 @@ class JobRow(msgspec.Struct):
     """A job in a list.
 
     `health_reason` says in words why it is LATE or STALLED.  `checkpoint_age_s` is that of the
-    oldest of its pipelines' last checkpoints, None where nobody measures it now.  `written` rows
+    oldest of its pipelines' last checkpoints, None where nobody measures it now; `commit_age_s`
+    that of the oldest one that is complete and not visible, None if there is none.  `written` rows
     are committed ones, `rejected` ones were read and left out; `restarts` counts attempts beyond
     each task's first.
     """
@@ -69,6 +70,7 @@ class JobRow(msgspec.Struct):
     restarts: int = 0
     mode: str = ""
     rejected: int = 0
+    commit_age_s: float | None = None
 
 
 class JobList(msgspec.Struct):
@@ -106,7 +108,11 @@ class FailureView(msgspec.Struct):
 
 
 class PipelineView(msgspec.Struct):
-    """A pipeline of a job."""
+    """A pipeline of a job.
+
+    `commit` is the oldest checkpoint that is complete and not visible, or whose listeners have not
+    run (0: none), and `commit_age_s` how long it has been complete.
+    """
 
     pipeline: int
     status: str
@@ -125,6 +131,8 @@ class PipelineView(msgspec.Struct):
     watermark_ms: int | None = None
     retry_times: int = 0
     sinks: list[str] = msgspec.field(default_factory=list)
+    commit: int = 0
+    commit_age_s: float | None = None
 
 
 class JobDetail(msgspec.Struct):
@@ -132,7 +140,8 @@ class JobDetail(msgspec.Struct):
 
     `live`: the leader says so, health and counters included; else it is what the store holds.
     `guarantees` says what each sink promises.  `watermark_ms` and `lag_s` are None where no source
-    of the job knows event times.
+    of the job knows event times.  `commit_age_s` is that of the oldest checkpoint that is complete
+    and not visible, or whose listeners have not run; None if there is none.
     """
 
     job_id: str
@@ -165,6 +174,7 @@ class JobDetail(msgspec.Struct):
     written_per_s: float = 0.0
     from_savepoint: bool = False
     rejected: int = 0
+    commit_age_s: float | None = None
 
 
 class WorkerView(msgspec.Struct):

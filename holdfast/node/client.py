@@ -290,7 +290,7 @@ class _Elsewhere(Exception):
 
 def explained_text(explained: Explanation) -> str:
     """Return an explanation for people to read."""
-    return as_text(explained, time.time(), date_text)
+    return as_text(explained, date_text)
 
 
 def date_text(date_s: float) -> str:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from holdfast.core.job import JobStatus
 from holdfast.core.task import TaskStatus
-from holdfast.testing.oracle import commits, liveness
+from holdfast.testing.oracle import commits, liveness, shown
 from holdfast.testing.oracle.events import (
     Client,
     End,
@@ -12,6 +12,7 @@ from holdfast.testing.oracle.events import (
     Left,
     Removed,
     Snapshot,
+    Shown,
     Stuck,
     Write,
 )
@@ -96,3 +97,23 @@ def outage_fails_the_job(e: Events) -> Events:
 @breaks("L11", liveness.cleanup)
 def staged_file_stays(e: Events) -> Events:
     return [*e, Left(thing="staged file f9")]
+
+
+@breaks("I71", shown.ages)
+def healthy_job_is_shown_old(e: Events) -> Events:
+    return changed(e, place(e, Shown), age_s=3600.0)
+
+
+@breaks("I71", shown.ages)
+def stalled_job_is_shown_young(e: Events) -> Events:
+    return changed(e, place(e, Shown), at=60.0, age_s=0.0, commit_age_s=60.0)
+
+
+@breaks("I72", shown.stalled)
+def hidden_rows_are_shown_as_well(e: Events) -> Events:
+    return changed(e, place(e, Shown), at=30.0, age_s=30.0, commit_age_s=30.0)
+
+
+@breaks("I72", shown.stalled)
+def stalled_without_a_reason(e: Events) -> Events:
+    return changed(e, place(e, Shown), at=30.0, age_s=30.0, commit_age_s=30.0, health="STALLED")

@@ -36,6 +36,7 @@ from holdfast.testing.oracle.events import (
     Publish,
     Read,
     Setting,
+    Shown,
     Snapshot,
     Stage,
     Start,
@@ -111,6 +112,10 @@ class Teller:
         content = blob.write(self.pipe, Gathering(number, kind, (), (acked,))).decode()
         self.tell(Blob(name=f"b{number}", content=content))
         self.step(CheckpointStored(number, f"b{number}"))
+        self.tell(
+            Shown(job="j", incarnation="i1", pipeline=1, health="OK", checkpoint=number,
+                  age_s=0.1, commit=number, commit_age_s=0.1)
+        )  # fmt: skip
         self.tell(Read(table="t", user=USER, version=number - 1, committed=number - 1))
         self.tell(Publish(table="t", user=USER, number=number, version=number - 1))
         self.tell(Snapshot(table="t", user=USER, number=number, files=(file,), watermark=end), "")

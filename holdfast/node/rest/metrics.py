@@ -31,7 +31,11 @@ TYPES = {
 """SeaTunnel's words for `job_count`."""
 
 JOB_FAMILIES = {
-    "health": ("gauge", "0: OK, 1: LATE, 2: STALLED, by the age of the last checkpoint."),
+    "health": ("gauge", "0: OK, 1: LATE, 2: STALLED, by the ages of checkpoint and commit."),
+    "commit_age_seconds": (
+        "gauge",
+        "How long the oldest checkpoint is complete and not visible or heard of; 0: none.",
+    ),
     "checkpoint_age_seconds": ("gauge", "Time since the last complete checkpoint."),
     "checkpoint_interval_seconds": ("gauge", "How often a checkpoint is due."),
     "checkpoint_duration_seconds": ("gauge", "How long the last complete checkpoint took."),
@@ -203,6 +207,7 @@ def _job(
         own = {**labels, "pipeline": number}
         families["health"].add(HEALTH[report.health], **own)
         families["checkpoint_age_seconds"].add(round(report.age_s, 3), **own)
+        families["commit_age_seconds"].add(round(report.commit_age_s, 3), **own)
         if state.policy.periodic:
             families["checkpoint_interval_seconds"].add(
                 state.policy.interval_s or interval_s, **own

@@ -47,6 +47,7 @@ def detail(
     over = job.status in TERMINAL
     marks = [p.commits.watermark for p in parts if p.commits.watermark is not None]
     ages = [v.checkpoint_age_s for v in views if v.checkpoint_age_s is not None]
+    owed = [v.commit_age_s for v in views if v.commit_age_s is not None]
     dates = [v.checkpoint_at_s for v in views]
     return JobDetail(
         job.id, job.incarnation, job.name, job.status.value, masked_text(job.reason), job.since_s,
@@ -58,6 +59,7 @@ def detail(
         health_reason=reason,
         checkpoint_at_s=min(dates, default=0.0),
         checkpoint_age_s=max(ages, default=None),
+        commit_age_s=max(owed, default=None),
         started_s=sight.started_s if sight else 0.0,
         mode=sketch.mode if sketch else "",
         file=sketch.file if sketch else "",
@@ -88,6 +90,8 @@ def live_row(leader: Leader, keeper: JobKeeper, sight: Sight | None, mode: str =
     health, found.health_reason = worst(reports)
     found.health = health.value
     found.checkpoint_age_s = round(max((r.age_s for r in reports.values()), default=0.0), 3)
+    owed = [r.commit_age_s for r in reports.values() if r.commit]
+    found.commit_age_s = round(max(owed), 3) if owed else None
     found.checkpoint_at_s = min((r.checkpoint_at_s for r in reports.values()), default=0.0)
     latest = [k.state.checkpoints.latest for k in keeper.pipelines.values()]
     done = [c.totals for c in latest if c]
@@ -185,6 +189,8 @@ def _pipeline(
         pipeline.commits.watermark,
         pipeline.retry_times,
         list(pipeline.sinks),
+        report.commit if report else 0,
+        round(report.commit_age_s, 3) if report and report.commit else None,
     )
 
 

@@ -130,7 +130,7 @@ class JobsV2:
                 leader, self.api.master.ports, self.api.journal, keeper.state,
                 tuple(k.state for _, k in sorted(keeper.pipelines.items())),
             )  # fmt: skip
-            found.explain = masked_text(as_text(explain(scene), time.time(), date_text))
+            found.explain = masked_text(as_text(explain(scene), date_text))
             found.diagnostics = _diagnostics(keeper, self.api.sight(ask.job))
             return found
         try:

@@ -10,6 +10,7 @@ from holdfast.testing.oracle import (
     lifecycle,
     liveness,
     savepoints,
+    shown,
     substrate,
     tasks,
     tombstones,
@@ -21,7 +22,7 @@ Check = Callable[[Story], Iterator[str]]
 CHECKS: tuple[Check, ...] = (
     *leadership.CHECKS, *lifecycle.CHECKS, *tasks.CHECKS, *checkpoints.CHECKS,
     *completion.CHECKS, *commits.CHECKS, *savepoints.CHECKS, *tombstones.CHECKS,
-    *liveness.CHECKS, *substrate.CHECKS,
+    *liveness.CHECKS, *shown.CHECKS, *substrate.CHECKS,
 )  # fmt: skip
 
 

@@ -267,6 +267,21 @@ class Stage(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Shown(Event):
+    """A leader said how a pipeline gets on: its last checkpoint, its owed commit, their ages."""
+
+    job: str
+    incarnation: str
+    pipeline: int
+    health: str
+    reason: str = ""
+    checkpoint: int = 0
+    age_s: float = 0.0
+    commit: int = 0
+    commit_age_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Client(Event):
     """A user did something: "asks" `what` of the master `by`, "was answered", "saw the end"."""
 
@@ -325,8 +340,8 @@ KINDS: dict[str, type[Event]] = {
     kind.__name__.lower(): kind
     for kind in (
         Boot, Write, Try, Refused, Proof, Lease, Order, Took, Heard, Start, End, Ack, Blob, Drop,
-        Read, Publish, Snapshot, Removed, Listen, Deaf, Sweep, Stage, Client, Fault, Setting,
-        Expect, Left, Stuck,
+        Read, Publish, Snapshot, Removed, Listen, Deaf, Sweep, Stage, Shown, Client, Fault,
+        Setting, Expect, Left, Stuck,
     )
 }  # fmt: skip
 

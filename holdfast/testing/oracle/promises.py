@@ -106,8 +106,6 @@ ELSEWHERE = {
     "I57": "Covered by I44, I45 and I48: runs add foreign snapshots, scenarios expire old ones.",
     "I58": "By construction: keepers are built anew in each term; I45 would break otherwise.",
     "I69": "Not yet: needs a log of what REST showed.",
-    "I71": "Not yet: needs a log of what REST showed.",
-    "I72": "Not yet: needs a log of what REST showed.",
     "I73": "Not yet: needs a log of what REST showed.",
     "I74": "Not yet: needs the audit log.",
     "I76": "A story holds one reader's view; a matter of the blob adapters' tests.",

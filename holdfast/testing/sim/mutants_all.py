@@ -9,11 +9,15 @@ from holdfast.testing.sim import (
     mutants_life,
     mutants_lost,
     mutants_open,
+    mutants_shown,
 )
 from holdfast.testing.sim.mutants import REGISTER, Caught, catch
 from holdfast.testing.sim.swarm import spread
 
-MODULES = (mutants_end, mutants_commit, mutants_life, mutants_lost, mutants_fence, mutants_open)
+MODULES = (
+    mutants_end, mutants_commit, mutants_life, mutants_lost, mutants_fence, mutants_open,
+    mutants_shown,
+)  # fmt: skip
 MUTANTS = {one.name: one for one in REGISTER}
 assert len(MUTANTS) == len(REGISTER), "two mutants have one name"
 

@@ -91,7 +91,7 @@ async def _kill_workers_of_the_second_life(world: World) -> None:
 @mutant("a commit is repeated after a takeover without asking the table", "I44 I45 I46 I48 I52",
         crash("after:table.commit"))  # fmt: skip
 def commit_without_filter() -> Iterator[None]:
-    async def publish(desk: Desk, order: CommitOrder) -> None:
+    async def publish(desk: Desk, order: CommitOrder, failed: Callable[[str], None]) -> None:
         while True:
             desk.check()
             try:
@@ -109,7 +109,7 @@ def commit_without_filter() -> Iterator[None]:
 @mutant("the table is asked once, and the commit then repeated on conflict", "I44 I45 I48",
         scene(_commit_wakes_in_between))  # fmt: skip
 def filter_outside_the_loop() -> Iterator[None]:
-    async def publish(desk: Desk, order: CommitOrder) -> None:
+    async def publish(desk: Desk, order: CommitOrder, failed: Callable[[str], None]) -> None:
         table = await desk.ports.tables.read(order)
         while table.committed < order.number:
             desk.check()

@@ -7,11 +7,14 @@ from holdfast.testing.sim.client import Client
 from holdfast.testing.sim.nemesis import nemesis
 from holdfast.testing.sim.oracle import check
 from holdfast.testing.sim.plan import Plan, Script, Strike, Wish, random_plan
+from holdfast.testing.sim.viewer import look
 from holdfast.testing.sim.world import MASTERS, WORKERS, World
 
 __all__ = ["Plan", "Result", "Script", "Strike", "Wish", "random_plan", "run_seed"]
 
 REST_S = 200.0
+HOURS_APART = (0.0, 3600.0, -3600.0)
+"""The masters' clocks do not agree: nothing that is decided or shown may need them to."""
 
 
 @dataclass
@@ -35,6 +38,7 @@ def run_seed(seed: int, plan: Plan | None = None) -> Result:
     world.specs = {job.id: job for job in plan.jobs}
     world.crashes = dict(plan.crashes)
     world.loop.in_order = plan.in_order
+    world.dates = dict(zip(MASTERS, HOURS_APART, strict=True))
     asyncio.set_event_loop(world.loop)
     try:
         rested = world.loop.run_until_complete(_play(world, plan))
@@ -55,6 +59,7 @@ async def _play(world: World, plan: Plan) -> bool:
         loop.spawn(("C", i), Client(world, job, plan).live()) for i, job in enumerate(plan.jobs, 1)
     ]
     loop.spawn(None, nemesis(world, plan))
+    loop.spawn(None, look(world))
     if plan.script:
         loop.spawn(None, plan.script(world))
     healed = False

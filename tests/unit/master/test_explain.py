@@ -34,7 +34,7 @@ def scene(status: JobStatus, part: Pipeline | None = None, **changes: object) ->
 
 
 def told(asked: Scene) -> str:
-    return as_text(explain(asked), asked.now_s, lambda s: f"at {s:g}")
+    return as_text(explain(asked), lambda s: f"at {s:g}")
 
 
 def test_a_job_behind_another_names_it() -> None:

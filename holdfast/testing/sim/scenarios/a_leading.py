@@ -17,7 +17,7 @@ from holdfast.testing.sim.scenarios.scene import (
     others,
     window,
 )
-from holdfast.testing.sim.world import JobSpec
+from holdfast.testing.sim.world import WORKERS, JobSpec
 from holdfast.wire.messages import Barrier, EndConfirmed, StopTask, TaskKey
 
 LONG = JobSpec("j", rows=40)
@@ -63,6 +63,10 @@ async def paused_before_a_write(s: Scene) -> None:
 async def paused_in_a_put_until_its_job_is_buried(s: Scene) -> None:
     s.world.blobs.put_s = 1.0
     await s.until(lambda: s.world.hits.get("before:blob.put", 0) > 0)
+    for worker in WORKERS:
+        s.cut(s.holder(), worker)  # a word of theirs would end its term before the put lands
+    await s.sleep(0.1)
+    await s.until(lambda: not _asks_the_store(s))
     s.pause(s.holder(), FOREVER_S)
     s.world.blobs.put_s = 0.0
     await s.saw(lambda e: e["kind"] == "write" and e["key"].startswith("history/"))
@@ -71,6 +75,13 @@ async def paused_in_a_put_until_its_job_is_buried(s: Scene) -> None:
     await s.saw(moments.event("drop", name=late["name"]))
     await s.rest()
     s.ends("FINISHED")
+
+
+def _asks_the_store(s: Scene) -> bool:
+    """Whether the leader waits for the store: woken there, it would step down at once."""
+    hits = s.world.hits
+    labels = ("clock.tell", "leader.keep")
+    return any(hits.get(f"before:{one}", 0) > hits.get(f"after:{one}", 0) for one in labels)
 
 
 @window("A05", LONG)

@@ -264,6 +264,9 @@ async def same_master_leads_again(s: Scene) -> None:
 @window("F23", LONG)
 async def files_are_reported_again(s: Scene) -> None:
     s.hold_commits()
+    await s.saw(moments.pipeline(moments.complete(1)))
+    s.world.blobs.refused_puts = 1
+    await s.saw(moments.event("fault", fault="blob refused"))
     await s.saw(moments.pipeline(lambda p: len(p.commits.waiting) >= 3))
     s.let_go()
     fail(s, "p1t2")

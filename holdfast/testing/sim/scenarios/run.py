@@ -8,6 +8,7 @@ from holdfast.testing.sim.oracle import check
 from holdfast.testing.sim.plan import Plan
 from holdfast.testing.sim.scenarios.catalogue import scenarios_of
 from holdfast.testing.sim.scenarios.scene import Scenario, Scene
+from holdfast.testing.sim.viewer import look
 from holdfast.testing.sim.world import MASTERS, WORKERS, World
 
 LIMIT_S = 200.0
@@ -79,6 +80,7 @@ async def _play(scene: Scene) -> bool:
     await asyncio.sleep(0)
     for name in (*MASTERS, *WORKERS):
         world.boot(name)
+    loop.spawn(None, look(world))
     plan = Plan(scene.scenario.jobs, scene.scenario.lives)
     clients = [
         loop.spawn(("C", i), Client(world, job, plan).live())

@@ -11,6 +11,7 @@ from holdfast.testing.sim.world import JobSpec
 from holdfast.wire.messages import Barrier
 
 LONG = JobSpec("j", rows=40)
+_NOTHING = Report(0, Health.OK, 0.0, 0, 0.0, "")
 
 
 def _report(s: Scene) -> Report | None:
@@ -53,7 +54,7 @@ async def no_checkpoint_completes(s: Scene) -> None:
 async def age_goes_on_over_a_takeover(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.complete(2)))
     s.tap("drop", Barrier)
-    await s.sleep(1.5)
+    await s.sleep(3.0)
     before = _report(s)
     at_s = s.now
     s.kill_leader()
@@ -64,7 +65,8 @@ async def age_goes_on_over_a_takeover(s: Scene) -> None:
     s.claim(after.checkpoint == before.checkpoint, "another checkpoint is shown")
     s.claim(after.checkpoint_at_s == before.checkpoint_at_s, "another time is shown")
     grown = after.age_s - before.age_s
-    s.claim(abs(grown - (s.now - at_s)) < 0.2, f"the age grew by {grown}")
+    # What a standby has not measured is missing; more than was is never shown.
+    s.claim(-1.6 < grown - (s.now - at_s) < 0.05, f"the age grew by {grown}")
     s.claim(_is(s, Health.LATE) or _is(s, Health.STALLED), "it is not shown as late")
     s.mend()
     await s.rest()
@@ -119,3 +121,82 @@ async def no_life_after_failed(s: Scene) -> None:
     s.claim(set(seen[over:]) == {"FAILED"}, f"shown after FAILED: {set(seen[over:])}")
     await s.rest()
     s.ends("FAILED")
+
+
+@window("U06", LONG)
+async def clocks_an_hour_apart(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.complete(2)))
+    for hours in (1, -1, 1):
+        for name in others(s.holder()):
+            s.world.dates[name] = s.world.dates.get(s.holder(), 0.0) + hours * 3600
+        s.kill_leader()
+        await s.saw(moments.elected)
+        await s.until(lambda: _report(s) is not None)
+        # That it is neither too old nor too young is for the oracle to say (I71).
+        s.claim((_report(s) or _NOTHING).age_s < 15, "a healthy job is shown an hour old")
+        await s.until(lambda: _is(s, Health.OK))
+    s.tap("drop", Barrier)
+    await s.until(lambda: _is(s, Health.STALLED))
+    await s.sleep(s.world.settings.lease_s)
+    for name in others(s.holder()):
+        s.world.dates[name] = s.world.dates.get(s.holder(), 0.0) - 3600
+    s.kill_leader()
+    await s.saw(moments.elected)
+    await s.until(lambda: _report(s) is not None)
+    s.claim(_is(s, Health.STALLED), "a stalled job is shown well")
+    s.mend()
+    await s.rest()
+    s.ends("FINISHED")
+
+
+@window("U07", LONG)
+async def table_does_not_answer(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.committed(1)))
+    s.hold_commits()
+    await s.saw(moments.event("held"))
+    at_s = s.now
+    await _stalls(s, at_s, "is not visible")
+    await s.sleep(s.world.settings.lease_s)
+    s.claim("has not answered" in (_report(s) or _NOTHING).reason, "it does not say who is silent")
+    s.kill_leader()
+    await s.saw(moments.elected)
+    await s.until(lambda: _report(s) is not None)
+    s.claim(_is(s, Health.STALLED), "the next leader does not know how old it is")
+    s.let_go()
+    await s.until(lambda: _is(s, Health.OK))
+    await s.rest()
+    s.ends("FINISHED")
+
+
+@window("U08", LONG)
+async def listeners_fail(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.committed(1)))
+    s.world.tables.deaf = 999
+    await s.saw(moments.event("fault", fault="listener failed"))
+    await _stalls(s, s.now, "listeners have not run")
+    s.claim("did not answer" in (_report(s) or _NOTHING).reason, "it does not say why")
+    s.world.tables.deaf = 0
+    await s.until(lambda: _is(s, Health.OK))
+    await s.rest()
+    s.ends("FINISHED")
+
+
+@window("U09", JobSpec("j", rows=4))
+async def last_commit_does_not_get_through(s: Scene) -> None:
+    s.hold_commits()
+    await s.saw(moments.pipeline(lambda p: p.final is not None))
+    await _stalls(s, s.now, "is not visible")
+    s.let_go()
+    await s.rest()
+    s.ends("FINISHED")
+
+
+async def _stalls(s: Scene, at_s: float, why: str) -> None:
+    """Wait for STALLED, and claim that it came in time and says why."""
+    await s.until(lambda: _is(s, Health.STALLED))
+    interval_s = s.world.settings.interval_s
+    bound_s = 2 * interval_s + max(STALLED_SHARE * interval_s, STALLED_S)
+    s.claim(s.now - at_s < bound_s + 0.5, "it was shown too late")
+    reason = (_report(s) or _NOTHING).reason
+    s.claim(why in reason, f"the reason is {reason}")
+    s.claim(str(s.job().status) == "RUNNING", "the status changed")

@@ -207,6 +207,10 @@ U02 *| takeover | leader killed | the age goes on
 U03  | standby asked | pause | the durable answer, with its revision
 U04 *| tombstone listed | none | finished, never running
 U05 *| FAILED, and still a task somewhere | takeover | never RUNNING again
+U06  | dates of two masters an hour apart | takeover | a healthy job stays OK, a stalled one STALLED
+U07  | complete, the table does not answer | outage, takeover | STALLED, with the reason
+U08  | committed, listeners fail | outage | STALLED, with the reason
+U09  | final checkpoint, the table does not answer | outage | STALLED, with the reason
 """
 
 NOT_YET = {
