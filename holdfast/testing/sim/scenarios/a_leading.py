@@ -67,6 +67,7 @@ async def paused_in_a_put_until_its_job_is_buried(s: Scene) -> None:
         s.cut(s.holder(), worker)  # a word of theirs would end its term before the put lands
     await s.sleep(0.1)
     await s.until(lambda: not _asks_the_store(s))
+    s.world.loop.in_order = True  # what was due first is done first when it wakes
     s.pause(s.holder(), FOREVER_S)
     s.world.blobs.put_s = 0.0
     await s.saw(lambda e: e["kind"] == "write" and e["key"].startswith("history/"))
