@@ -15,6 +15,7 @@ import yaml
 from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, Kind
 from holdfast.core.pipeline import PipelineDoomed
 from holdfast.core.task import TaskFailed
+from holdfast.errors import Unavailable
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import Settings
 from holdfast.node.clock import SystemClock
@@ -100,7 +101,18 @@ async def the_store_is_slow(master: Served, clock: Clock) -> None:
         await master.checkpoint("17", 300)
 
 
+async def listeners_do_not_hear(master: Served, clock: Clock) -> None:
+    async def silent(*_: Any) -> bool:
+        raise Unavailable("The web server answers 503.")
+
+    tables = master.api.master.ports.tables
+    tables.listens = silent  # type: ignore[method-assign]
+    await master.checkpoint("17", 200)
+    clock.ahead_s += 70.0
+
+
 TROUBLES: dict[str, Trouble] = {
+    "HoldfastCommitOverdue": listeners_do_not_hear,
     "HoldfastJobStalled": no_checkpoint_for_long,
     "HoldfastJobLate": no_checkpoint_for_a_while,
     "HoldfastCheckpointsFail": checkpoints_fail,

@@ -54,7 +54,7 @@ messages = st.one_of(
     ),
     st.builds(DeployTask, number, key, number, text, st.none() | positions, number, number, counts),
     st.builds(StopTask, number, key, number, st.booleans()),
-    st.builds(Barrier, number, key, number, number, st.sampled_from(Kind), number),
+    st.builds(Barrier, number, key, number, number, st.sampled_from(Kind), number, number),
     st.builds(BarrierAck, number, key, acked),
     st.builds(EndReport, number, key, number, text, text, text),
     st.builds(EndConfirmed, number, key, number, text),
