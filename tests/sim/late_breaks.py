@@ -11,8 +11,8 @@ from holdfast.testing.oracle.events import (
     Fault,
     Left,
     Removed,
-    Snapshot,
     Shown,
+    Snapshot,
     Stuck,
     Write,
 )
