@@ -89,8 +89,7 @@ class Try(Event):
     """A real master asks the store for a transaction: key -> a digest of its value, if any.
 
     Only the store knows whether it was applied.  Joined with what a watcher of the store saw, it
-    says who made a write, and under which guards.
-    """
+    says who made a write, and under which guards."""
 
     guards: Mapping[str, int] = field(default_factory=dict)
     changes: Mapping[str, str] = field(default_factory=dict)
@@ -155,9 +154,8 @@ class End(TaskEvent):
 class Ack(TaskEvent):
     """A worker answered a barrier for the first time.
 
-    `staged` holds (number under which it was created, sink, file); `through` is what the barrier
-    said to be visible, `complete` the latest complete checkpoint that it named.
-    """
+    `staged` holds (number under which it was created, sink, file); `through` and `complete` are
+    the latest visible and the latest complete checkpoint that the barrier named."""
 
     worker: str
     number: int
@@ -199,8 +197,7 @@ class Read(Event):
 class Publish(Event):
     """A master asked a table to add a snapshot to this version.
 
-    A real one says what is in it, because it may die before it can say that it is there.
-    """
+    A real one says what is in it, because it may die before it can say that it is there."""
 
     table: str
     user: str
@@ -267,12 +264,9 @@ class Stage(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown(Event):
+class Shown(TaskEvent):
     """A leader said how a pipeline gets on: its last checkpoint, its owed commit, their ages."""
 
-    job: str
-    incarnation: str
-    pipeline: int
     health: str
     reason: str = ""
     checkpoint: int = 0
