@@ -58,6 +58,13 @@ Token = Annotated[
 Patience = Annotated[
     float, typer.Option("--patience", metavar="SECONDS", help="How long to look for a leader.")
 ]
+Timeout = Annotated[
+    float,
+    typer.Option(
+        "--timeout", metavar="SECONDS",
+        help="Wait no longer for the end; the job goes on, and the exit code is 124. 0: for ever.",
+    ),
+]  # fmt: skip
 Wait = Annotated[bool, typer.Option("--wait/--async", help="Wait for the end of the job.")]
 CloseJob = Annotated[
     bool, typer.Option("-cj", "--close-job", help="Cancel the job if this command is ended.")
@@ -99,6 +106,7 @@ def submit(
     node_config: NodeFile = None,
     token_file: Token = None,
     patience: Patience = 30.0,
+    timeout: Timeout = 0.0,
     debug: Debug = False,
 ) -> None:
     """Submit a job file to a cluster, and by default follow it to its end."""
@@ -120,7 +128,8 @@ def submit(
         typer.echo(number)
         return
     screen.print(f"Job {number} ({accepted.name}) was accepted; following it.", markup=False)
-    code = Follower(client, number, quiet=quiet, cancel_on_leave=close_job).follow()
+    follower = Follower(client, number, quiet=quiet, cancel_on_leave=close_job, timeout_s=timeout)
+    code = follower.follow()
     if code:
         raise typer.Exit(code)
 
@@ -142,12 +151,14 @@ def restore(
     node_config: NodeFile = None,
     token_file: Token = None,
     patience: Patience = 30.0,
+    timeout: Timeout = 0.0,
     debug: Debug = False,
 ) -> None:
     """Run a job again from the savepoint it was stopped with, under the same id."""
     submit(
         file, config, variable, name, job_id, True, maps, allow_dropped, wait, False, lenient,
-        allow_unset, allow_python, quiet, masters, node_config, token_file, patience, debug,
+        allow_unset, allow_python, quiet, masters, node_config, token_file, patience, timeout,
+        debug,
     )  # fmt: skip
 
 

@@ -8,10 +8,12 @@ from types import FrameType
 
 from holdfast.cli.terminal import screen, statistics
 from holdfast.errors import UserError
-from holdfast.node.api_views import JobDetail
+from holdfast.node.api_views import ENDED, JobDetail
 from holdfast.node.client import Client
 
 EVERY_S = 10.0
+TIMED_OUT = 124
+"""The exit code where the job goes on and this command waits no longer, as of `timeout`."""
 CODES = {"FINISHED": 0, "SAVEPOINT_DONE": 0, "CANCELED": 128 + signal.SIGINT}
 
 
@@ -19,12 +21,20 @@ class Follower:
     """One job, watched."""
 
     def __init__(
-        self, client: Client, job_id: str, *, quiet: bool, cancel_on_leave: bool = False
+        self,
+        client: Client,
+        job_id: str,
+        *,
+        quiet: bool,
+        cancel_on_leave: bool = False,
+        timeout_s: float = 0.0,
     ) -> None:
         self.client = client
         self.job_id = job_id
         self.quiet = quiet
         self.cancel_on_leave = cancel_on_leave
+        self._timeout_s = timeout_s
+        self._begun_s = time.monotonic()
         self._status = ""
         self._said_s = time.monotonic()
         self._asked = 0
@@ -48,17 +58,29 @@ class Follower:
         return CODES[ended.status] if not self._asked else 128 + self._asked
 
     def _show(self, now: JobDetail) -> None:
-        """Say what changed, and every ten seconds how far the job is."""
+        """Say what changed, and every ten seconds how far the job is, or what it waits for.
+
+        The latter also of a command that is to be quiet: nobody should wonder why it hangs.
+        """
+        waits = sorted({t.waits for p in now.pipelines for t in p.tasks if t.waits})
+        why = "; ".join(waits or [p.reason for p in now.pipelines if p.reason])
+        self._look_at_the_time(now, why)
         due = time.monotonic() - self._said_s >= EVERY_S
-        if self.quiet or (now.status == self._status and not due):
+        if (now.status == self._status and not due) or (self.quiet and not (why and due)):
             return
         self._status, self._said_s = now.status, time.monotonic()
         rejected = f", rejected {now.rejected:,}" if now.rejected else ""
         line = f"{now.status}: read {now.read:,} rows{rejected}, committed {now.written:,}"
-        waits = sorted({t.waits for p in now.pipelines for t in p.tasks if t.waits})
-        late = [p.reason for p in now.pipelines if p.reason]
-        why = "; ".join(waits or late)
         screen.print(f"{line}; {now.health}. {why}".rstrip(), markup=False)
+
+    def _look_at_the_time(self, now: JobDetail, why: str) -> None:
+        """Leave the job running once it was waited for long enough."""
+        ended = now.status in ENDED
+        if ended or not self._timeout_s or time.monotonic() - self._begun_s < self._timeout_s:
+            return
+        said = f"Job {self.job_id} is {now.status} after {self._timeout_s:g} s and goes on. {why}"
+        screen.print(said.rstrip(), markup=False)
+        sys.exit(TIMED_OUT)
 
     def _leave(self, number: int, _frame: FrameType | None) -> None:
         """Ctrl-C leaves the job running, unless it is to be cancelled with this command."""

@@ -1,0 +1,54 @@
+"""Who follows a job hears what it waits for, quiet or not, and may stop waiting."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from holdfast.cli import follow
+from holdfast.cli.follow import TIMED_OUT, Follower
+from holdfast.node.api_views import JobDetail, PipelineView, TaskView
+
+TASK = TaskView("p1-t1", "waiting", 1, 1, "", "", 0, 0, "needs 4 slots, 1 are free")
+PART = PipelineView(1, "active", "OK", 0, 0.0, None, 0, "", 0, [TASK], [])
+PENDING = JobDetail(
+    "17", "a", "shop", "PENDING", "", 0.0, 0.0, "OK", 0, 0, 0, True, 1, "", [PART]
+)  # fmt: skip
+FINISHED = JobDetail("17", "a", "shop", "FINISHED", "", 0.0, 0.0, "OK", 0, 0, 0, True, 1, "", [])
+
+
+class Cluster:
+    """A job that shows what a test says."""
+
+    def __init__(self, *shown: JobDetail) -> None:
+        self.shown = shown
+
+    def wait(self, job_id: str, seen: Callable[[JobDetail], None]) -> JobDetail:
+        for now in self.shown:
+            seen(now)
+        return self.shown[-1]
+
+
+def test_a_quiet_command_says_what_its_job_waits_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(follow, "EVERY_S", 0.0)
+    client: Any = Cluster(PENDING, FINISHED)
+    assert Follower(client, "17", quiet=True).follow() == 0
+    told = capsys.readouterr()
+    assert "PENDING: read 0 rows" in told.err and "needs 4 slots, 1 are free" in told.err
+    assert told.out == ""
+
+
+def test_the_time_to_wait_ends_and_the_job_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    client: Any = Cluster(PENDING, FINISHED)
+    with pytest.raises(SystemExit) as left:
+        Follower(client, "17", quiet=True, timeout_s=1e-9).follow()
+    assert left.value.code == TIMED_OUT
+    said = capsys.readouterr().err
+    assert "Job 17 is PENDING after" in said and "goes on. needs 4 slots, 1 are free" in said
+
+
+def test_an_end_that_is_seen_in_time_counts_whatever_the_clock_says() -> None:
+    client: Any = Cluster(FINISHED)
+    assert Follower(client, "17", quiet=True, timeout_s=1e-9).follow() == 0
