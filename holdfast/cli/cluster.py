@@ -252,7 +252,9 @@ def cancel(
     for job_id in job_ids:
         client.cancel(job_id)
     for job_id in job_ids:
-        ended = client.wait(job_id, lambda _: None) if wait else client.job(job_id)
+        # What holds up a cancel, such as a commit that does not get through, is said.
+        look = Follower(client, job_id, quiet=True).show
+        ended = client.wait(job_id, look) if wait else client.job(job_id)
         screen.print(f"Job {job_id} is {ended.status}.", markup=False)
 
 

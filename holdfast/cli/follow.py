@@ -43,7 +43,7 @@ class Follower:
         """Wait for the end and return the exit code.  A failed job raises its reason."""
         before = {s: signal.signal(s, self._leave) for s in (signal.SIGINT, signal.SIGTERM)}
         try:
-            ended = self.client.wait(self.job_id, self._show)
+            ended = self.client.wait(self.job_id, self.show)
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -57,7 +57,7 @@ class Follower:
             screen.print(f"Job {self.job_id} is {ended.status}.", markup=False)
         return CODES[ended.status] if not self._asked else 128 + self._asked
 
-    def _show(self, now: JobDetail) -> None:
+    def show(self, now: JobDetail) -> None:
         """Say what changed, and every ten seconds how far the job is, or what it waits for.
 
         The latter also of a command that is to be quiet: nobody should wonder why it hangs.
