@@ -1,4 +1,4 @@
-"""An answer does not grow while commits wait: what a complete checkpoint holds is not said again."""
+"""An answer does not grow while commits wait: what is held by a checkpoint is not said again."""
 
 import asyncio
 
