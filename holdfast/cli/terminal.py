@@ -72,7 +72,10 @@ def show_places(result: RunResult) -> None:
         grid.add_row(f"{one.rows:,}", _escape(one.table), _escape(one.destination or one.sink))
     screen.print(grid)
     if result.rejected:
-        screen.print(f"{result.rejected:,} rows were rejected. Each is in the log: {result.log}")
+        screen.print(
+            f"{result.rejected:,} rows were left out: row_error_handle_way = SKIP. FAIL names the"
+            " first of them."
+        )
 
 
 class Shown(Protocol):
