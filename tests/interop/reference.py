@@ -10,6 +10,7 @@ import math
 import os
 import sys
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 SESSION_ZONE = "America/New_York"
@@ -57,6 +58,8 @@ class Reference:
             "spark.sql.catalog.ice.type": "hadoop",
             "spark.sql.catalog.ice.warehouse": f"{folder}/warehouse",
             "spark.sql.catalog.ice.cache-enabled": "false",
+            "spark.databricks.delta.snapshotPartitions": "1",
+            "spark.sql.adaptive.enabled": "false",
             "spark.databricks.delta.retentionDurationCheck.enabled": "false",
         }  # fmt: skip
         builder = SparkSession.builder.appName("reference")
@@ -75,7 +78,9 @@ class Reference:
     def ids(self, table, predicates):
         """Return the ids of the rows that each predicate finds; each is a query of its own."""
         queries = (f"SELECT id FROM {table} WHERE {one}" for one in predicates)
-        return [sorted(row[0] for row in self.spark.sql(one).collect()) for one in queries]
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda one: self.spark.sql(one).collect(), queries))
+        return [sorted(row[0] for row in rows) for rows in found]
 
     def deltalake(self, path):
         """Read a Delta table with delta-rs."""
@@ -134,7 +139,7 @@ class Reference:
         """Add rows with Paimon's own Java; whole numbers are for columns of type INT."""
         jvm = self.spark._jvm
         found = self._paimon(warehouse).getTable(self._named(table))
-        builder = found.newBatchWriteBuilder()
+        builder = called(jvm, found, "newBatchWriteBuilder")
         write, commit = builder.newWrite(), builder.newCommit()
         write.withIOManager(jvm.org.apache.paimon.disk.IOManager.create("/tmp"))
         for row in rows:
@@ -151,7 +156,7 @@ class Reference:
         """Compact every bucket of a keyed table, and let all snapshots but the last one go."""
         jvm = self.spark._jvm
         found = self._paimon(warehouse).getTable(self._named(table))
-        builder = found.newBatchWriteBuilder()
+        builder = called(jvm, found, "newBatchWriteBuilder")
         write, commit = builder.newWrite(), builder.newCommit()
         write.withIOManager(jvm.org.apache.paimon.disk.IOManager.create("/tmp"))
         for _ in partitions:
@@ -162,7 +167,7 @@ class Reference:
         commit.close()
         config = jvm.org.apache.paimon.options.ExpireConfig.builder()
         config = config.snapshotRetainMin(1).snapshotRetainMax(1).build()
-        return int(found.newExpireSnapshots().config(config).expire())
+        return int(called(jvm, found, "newExpireSnapshots").config(config).expire())
 
     def _paimon(self, warehouse):
         jvm = self.spark._jvm
@@ -232,9 +237,19 @@ def java_value(jvm, kind, value):
     return float(value) if name == "DOUBLE" else value
 
 
+def called(jvm, table, method):
+    """Call a method of Paimon's tables, whose classes are hidden from all but Java itself."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    of = table.getClass().getClassLoader().loadClass("org.apache.paimon.table.Table")
+    found = of.getMethod(method, gateway.new_array(jvm.java.lang.Class, 0))
+    return found.invoke(table, gateway.new_array(jvm.java.lang.Object, 0))
+
+
 def java_rows(jvm, table, predicate):
     """Return what Paimon's Java reads, in the plain form, columns in the order of their names."""
-    builder = table.newReadBuilder()
+    builder = called(jvm, table, "newReadBuilder")
     if predicate is not None:
         builder = builder.withFilter(predicate)
     read = builder.newRead().executeFilter() if predicate is not None else builder.newRead()
@@ -244,7 +259,7 @@ def java_rows(jvm, table, predicate):
     first = names.index("id")
     rows = []
     for split in builder.newScan().plan().splits():
-        found = read.createReader(split).toCloseableIterator()
+        found = jvm.org.apache.paimon.reader.RecordReaderIterator(read.createReader(split))
         while found.hasNext():
             row = found.next()
             get = jvm.org.apache.paimon.data.InternalRow.createFieldGetter
@@ -267,7 +282,7 @@ def from_java(jvm, kind, value):
     if name.startswith("TIMESTAMP"):
         return value.toMicros()
     if name == "DECIMAL":
-        return value.toBigDecimal().toPlainString()
+        return plain(value.toBigDecimal())
     if name == "ARRAY":
         return java_items(jvm, kind.getElementType(), value)
     if name == "MAP":

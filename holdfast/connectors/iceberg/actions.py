@@ -115,11 +115,10 @@ def file_of(
 def data_file(file: File, location: str, metadata: "TableMetadata") -> "DataFile":
     """Return a file as a manifest of the table has it."""
     manifest, typedef = iceberg("manifest"), iceberg("typedef")
-    to_value = iceberg("conversions").partition_to_py
     spec, schema = metadata.spec(), metadata.schema()
     kinds = [schema.find_field(field.source_id).field_type for field in spec.fields]
     values = [
-        None if text is None else to_value(kind, text)
+        None if text is None else _partition_value(kind, text)
         for kind, text in zip(kinds, file.partition, strict=True)
     ]
     # Without the version of the table: the library's writer of manifests makes version 1 of this.
@@ -143,6 +142,13 @@ def data_file(file: File, location: str, metadata: "TableMetadata") -> "DataFile
     )
     made.spec_id = spec.spec_id
     return made
+
+
+def _partition_value(kind: Any, text: str) -> Any:
+    # The library takes the text that Spark names a folder of nulls by for null.
+    if isinstance(kind, iceberg("types").StringType):
+        return text
+    return iceberg("conversions").partition_to_py(kind, text)
 
 
 def _numbers(stored: Mapping[str, int]) -> dict[int, int]:

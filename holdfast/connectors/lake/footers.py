@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
-from holdfast.connectors.lake.parquet import WITH_NAN
+from holdfast.connectors.lake.parquet import FLOATS
 from holdfast.connectors.lake.place import Place
 
 READERS = 8
@@ -82,10 +82,9 @@ def _part(path: str, size: int, footer: pq.FileMetaData, partitions: int) -> Par
         for n in range(footer.num_columns)
         if footer.schema.column(n).path == footer.schema.column(n).name
     }
-    # NaN is greater than all numbers to some readers, and not a number to others.
-    said = (footer.metadata or {}).get(WITH_NAN.encode(), b"[]")
-    for name in json.loads(said):
-        columns[name] = replace(columns[name], low=None, high=None)
+    said = (footer.metadata or {}).get(FLOATS.encode(), b"{}")
+    for name, (nulls, low, high) in json.loads(said).items():
+        columns[name] = replace(columns[name], nulls=nulls, low=low, high=high)
     return Part(
         path=path,
         rows=footer.num_rows,

@@ -27,8 +27,38 @@ CODECS = {"lz4_raw": "lz4", "uncompressed": "none"}
 
 ARROWS_FIELD_ID = b"PARQUET:field_id"
 
-WITH_NAN = "holdfast.columns-with-nan"
-"""What a footer calls the columns with a NaN: Arrow leaves NaN out of the bounds of a column."""
+FLOATS = "holdfast.float-columns"
+"""What a footer calls what is known of float columns: nulls, and bounds where there is no NaN.
+
+Arrow leaves NaN out of a column's statistics, and Spark, to which NaN is greater than all numbers,
+would skip rows by them.  So these columns have none.
+"""
+
+
+@dataclass(slots=True)
+class Floats:
+    """What is known of a float column of a file: `low` is None as long as it has no number."""
+
+    nulls: int = 0
+    low: float | None = None
+    high: float | None = None
+    bounded: bool = True
+
+    def add(self, column: "pa.ChunkedArray[Any]") -> None:
+        """Look at the column in another group of rows."""
+        self.nulls += column.null_count
+        if pc.all(pc.is_finite(column)).as_py() is False:
+            self.bounded = False  # neither NaN nor an infinity bounds anything
+        pair: Any = pc.min_max(column).as_py()
+        if self.bounded and pair["min"] is not None:
+            self.low = pair["min"] if self.low is None else min(self.low, pair["min"])
+            self.high = pair["max"] if self.high is None else max(self.high, pair["max"])
+
+    def said(self) -> list[Any]:
+        """Return nulls and bounds, which are not close by where they are zeros of any sign."""
+        if not self.bounded or self.low is None or self.high is None:
+            return [self.nulls, None, None]
+        return [self.nulls, self.low or -0.0, self.high or 0.0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +83,19 @@ class ParquetWriter:
         # Spark's own numbers begin anew with each Spark, and a table keeps a file's name for ever.
         name = f"part-{task.partitionId():05d}-{uuid.uuid4()}-{number:05d}.parquet"
         rows, writer = 0, None
-        with_nan: dict[str, None] = {}
+        floats: dict[str, Floats] = {}
         try:
             for group in _grouped(batches):
                 if writer is None:
                     writer = self._open(name, group.schema)
                 writer.write_table(group, row_group_size=group.num_rows)
                 rows += group.num_rows
-                with_nan |= dict.fromkeys(_with_nan(group))
-            if writer and with_nan:
-                writer.add_key_value_metadata({WITH_NAN: json.dumps(list(with_nan))})
+                for field in group.schema:
+                    if pa.types.is_floating(field.type):
+                        floats.setdefault(field.name, Floats()).add(group[field.name])
+            if writer and floats:
+                said = {name: known.said() for name, known in floats.items()}
+                writer.add_key_value_metadata({FLOATS: json.dumps(said)})
         finally:
             if writer:
                 writer.close()
@@ -78,6 +111,7 @@ class ParquetWriter:
         return pq.ParquetWriter(
             f"{self.folder.path}/{name}", pa.schema(fields), filesystem=self.folder.files,
             compression=codec, store_decimal_as_integer=True, store_schema=False,
+            write_statistics=[f.name for f in schema if not pa.types.is_floating(f.type)],
         )  # fmt: skip
 
 
@@ -101,13 +135,6 @@ def write_batches(
         assert isinstance(name, str) and isinstance(rows, int)
         made[name] = rows
     return made
-
-
-def _with_nan(group: pa.Table) -> Iterator[str]:
-    """Yield the columns that have a NaN."""
-    for name, column in zip(group.column_names, group.columns, strict=True):
-        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
-            yield name
 
 
 def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -7,7 +7,7 @@ row, a bit for each field that is null, eight bytes for each field, and what is 
 import struct
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 from holdfast.connectors.paimon.types import Kind, kind_of
@@ -15,6 +15,9 @@ from holdfast.connectors.paimon.types import Kind, kind_of
 WORD = 8
 INLINE_MAX = 7
 """Texts up to so many bytes are kept inside their eight."""
+
+EXACT = Context(prec=38)
+"""Python keeps 28 digits unless it is told otherwise."""
 
 COMPACT_DIGITS_MAX = 18
 COMPACT_SECONDS_MAX = 3
@@ -78,7 +81,7 @@ def _field(value: Any, kind: Kind, at: int) -> tuple[bytes, bytes]:
 
 
 def _decimal(value: Decimal, kind: Kind, at: int) -> tuple[bytes, bytes]:
-    whole = int(value.scaleb(kind.scale))
+    whole = int(value.scaleb(kind.scale, EXACT))
     if kind.precision <= COMPACT_DIGITS_MAX:
         return struct.pack("<q", whole), b""
     # Java's way to write a large number: as few bytes as hold it and its sign.
@@ -118,7 +121,7 @@ def _value(body: bytes, at: int, kind: Kind) -> Any:
                 if small
                 else int.from_bytes(body[where : where + low], "big", signed=True)
             )
-            return Decimal(whole).scaleb(-kind.scale)
+            return Decimal(whole).scaleb(-kind.scale, EXACT)
         case "TIMESTAMP" | "TIMESTAMP_LTZ":
             return _moment_of(body, at, kind)
     short = word >> 56

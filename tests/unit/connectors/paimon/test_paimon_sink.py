@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from holdfast.connect.sink import Identifier, Opening, Staging
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
+from holdfast.connectors.paimon import binary_row
 from holdfast.connectors.paimon.sink import PaimonSink
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table, TablePath
@@ -239,3 +240,9 @@ def test_types_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     sql(tmp_path, "CREATE TABLE p.shop.orders (id BIGINT, x TIMESTAMP(3))")
     with pytest.raises(UserError, match=r"x is TIMESTAMP\(3\), a type that this sink does not"):
         sink(tmp_path).prepare([ORDERS])
+
+
+def test_bounds_have_all_digits_of_a_decimal() -> None:
+    low = Decimal("-99999999999999999999.999999999999999999")
+    row = binary_row.encode([low], ["DECIMAL(38, 18)"])
+    assert binary_row.decode(row, ["DECIMAL(38, 18)"]) == [low]
