@@ -6,7 +6,7 @@ can be made smaller piece by piece (`shrink.py`).
 
 import random
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.master.ports import Settings
@@ -80,6 +80,8 @@ def random_plan(seed: int) -> Plan:
     rng = random.Random(f"plan {seed}")
     lives = rng.choice([1, 2])
     jobs = tuple(_job(rng, f"j{i}") for i in range(1, rng.choice([1, 1, 2]) + 1))
+    opens = random.Random(f"save modes {seed}")  # its own, so that all else of a seed stays
+    jobs = tuple(replace(job, empties=opens.random() < 0.4) for job in jobs)
     parts = [(job, life) for job in jobs for life in range(1, lives + 1)]
     return Plan(
         jobs=jobs,
@@ -97,7 +99,6 @@ def _job(rng: random.Random, name: str) -> JobSpec:
         rows=rng.choice([0, 4, 6, 6, 9, 9, 16]),
         sinks=rng.choice([("t",), ("t", "u")]),
         retry_times=rng.choice([50, 50, 50, 1]),
-        empties=rng.random() < 0.4,
     )
 
 

@@ -134,6 +134,7 @@ class SimWorker:
         positions = {s: int(str(given.get(s) or 0)) for s in sources}
         running = Running(order.key, order.attempt, sources, positions)
         running.empties, running.opened = spec.get("empties", False), order.opened
+        running.ready = not running.empties  # only save modes make a task's first answer wait
         self.tasks[order.key] = running
         running.failure = self.world.poisoned.get(order.key.job)
         facts = describe_task(order.key, order.attempt)
