@@ -29,16 +29,12 @@ from holdfast.cli.load import read_tree
 from holdfast.cli.terminal import screen
 from holdfast.connect.report import Report
 from holdfast.errors import UserError
-from holdfast.node.api_views import ENDED, Accepted
+from holdfast.node.api_views import ENDED, Submit
 from holdfast.node.client import Client, date_text, explained_text
 from holdfast.node.config import find_token, load_config
 from holdfast.node.keys import client_tls
-from holdfast.node.restoring import Given
 from holdfast.plan.spec import Spec, encode_spec
 from holdfast.plan.variables import parse_assignments
-
-RESTORE_S_MAX = 300.0
-"""How long a restore waits for the id of the job that was stopped."""
 
 Masters = Annotated[
     str | None,
@@ -92,7 +88,7 @@ def submit(
     name: Name = None,
     job_id: JobId = None,
     restore: Annotated[
-        bool, typer.Option("--restore", help="Start from the savepoint of --set-job-id.")
+        bool, typer.Option("--restore", help="Go on from what --set-job-id has left.")
     ] = False,
     maps: Maps = None,
     allow_dropped: AllowDropped = False,
@@ -114,11 +110,26 @@ def submit(
         raise UserError("--restore needs the id of the job that was stopped: --set-job-id ID.")
     path = one_file(file, config)
     report = Report(lenient=lenient, allow_unset=allow_unset)
-    text = _spec(path, variable, name, report, python=allow_python)
+    text = spec_text(path, variable, name, report, python=allow_python)
     client = client_for(masters, node_config, token_file, patience)
     number = job_id or str(time.time_ns())[:18]
-    given = Given(_maps(maps or []), allow_dropped) if restore else None
-    accepted = _accepted(client, text, number, given)
+    given = Submit(text, secrets.token_hex(16), number, restore, map_of(maps), allow_dropped)
+    send(
+        client, given, wait=wait, close_job=close_job, quiet=quiet, timeout_s=timeout
+    )  # fmt: skip
+
+
+def send(
+    client: Client,
+    given: Submit,
+    *,
+    wait: bool,
+    close_job: bool,
+    quiet: bool,
+    timeout_s: float,
+) -> None:
+    """Submit a job, say what becomes of it, and follow it to its end if asked."""
+    accepted, number = client.send(given), given.job_id
     for warning in accepted.warnings:
         screen.print(f"warning: {warning}", markup=False)
     for line in accepted.restored:
@@ -128,38 +139,10 @@ def submit(
         typer.echo(number)
         return
     screen.print(f"Job {number} ({accepted.name}) was accepted; following it.", markup=False)
-    follower = Follower(client, number, quiet=quiet, cancel_on_leave=close_job, timeout_s=timeout)
+    follower = Follower(client, number, quiet=quiet, cancel_on_leave=close_job, timeout_s=timeout_s)
     code = follower.follow()
     if code:
         raise typer.Exit(code)
-
-
-def restore(
-    job_id: OneJob,
-    file: JobFile = None,
-    config: FileFlag = None,
-    variable: Variables = None,
-    name: Name = None,
-    maps: Maps = None,
-    allow_dropped: AllowDropped = False,
-    wait: Wait = True,
-    lenient: Lenient = False,
-    allow_unset: AllowUnset = False,
-    allow_python: AllowPython = False,
-    quiet: Quiet = False,
-    masters: Masters = None,
-    node_config: NodeFile = None,
-    token_file: Token = None,
-    patience: Patience = 30.0,
-    timeout: Timeout = 0.0,
-    debug: Debug = False,
-) -> None:
-    """Run a job again from the savepoint it was stopped with, under the same id."""
-    submit(
-        file, config, variable, name, job_id, True, maps, allow_dropped, wait, False, lenient,
-        allow_unset, allow_python, quiet, masters, node_config, token_file, patience, timeout,
-        debug,
-    )  # fmt: skip
 
 
 def list_jobs(
@@ -267,7 +250,7 @@ def savepoint(
     patience: Patience = 30.0,
     debug: Debug = False,
 ) -> None:
-    """Stop a job with a savepoint, from which `restore` goes on."""
+    """Stop a job with a savepoint, from which `restore` goes on.  It stays until it is removed."""
     client = client_for(masters, node_config, token_file, patience)
     client.savepoint(job_id)
     until = ENDED | {"RUNNING"}  # RUNNING again: the savepoint failed and the job goes on
@@ -338,7 +321,7 @@ def client_for(
     return Client(config.masters, token, patience_s, tls=client_tls(config))
 
 
-def _spec(
+def spec_text(
     path: Path, variable: list[str] | None, name: str | None, report: Report, *, python: bool
 ) -> str:
     """Read a job file here, where its includes and variables are; the master checks it."""
@@ -346,8 +329,9 @@ def _spec(
     return encode_spec(Spec(str(path), tree, name, report.lenient, python))
 
 
-def _maps(given: list[str]) -> dict[str, str]:
+def map_of(maps: list[str] | None) -> dict[str, str]:
     """Return what --map says: old ids or uids and new ones."""
+    given = maps or []
     wrong = [one for one in given if not all(one.partition("="))]
     if wrong:
         raise UserError(f"--map {wrong[0]}: write it as OLD=NEW, with ids or uids, or OLD=none.")
@@ -355,27 +339,6 @@ def _maps(given: list[str]) -> dict[str, str]:
     if len(found) < len(given):
         raise UserError("--map names the same source or sink twice. Name each once.")
     return found
-
-
-def _accepted(client: Client, text: str, number: str, given: Given | None) -> Accepted:
-    """Submit; a restore waits until the job that was stopped has been cleaned up."""
-    token = secrets.token_hex(16)
-    deadline_s, said = time.monotonic() + RESTORE_S_MAX, False
-    while True:
-        try:
-            return client.submit(
-                text, token, number, restore=given is not None,
-                maps=given.maps if given else None,
-                allow_dropped=given is not None and given.allow_dropped,
-            )  # fmt: skip
-        except UserError as error:
-            over = given and error.code == "job.exists" and client.job(number).status in ENDED
-            if not over or time.monotonic() > deadline_s:
-                raise
-            if not said:
-                said = True
-                screen.print(f"{error} Waiting for it.", markup=False)
-            time.sleep(0.5)
 
 
 def print_json(found: Any) -> None:

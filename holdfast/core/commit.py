@@ -87,21 +87,6 @@ class Commits:
         return COMMITTING if self.waiting else SETTLED
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """What goes with a savepoint besides its blob, for one pipeline: what was known after its
-    commit, so that the next life neither forgets it nor goes back."""
-
-    pipeline: int
-    watermark: int | None
-    listeners: str
-
-    @property
-    def commits(self) -> Commits:
-        """The commits of a pipeline that begins here."""
-        return Commits(watermark=self.watermark, listeners=self.listeners)
-
-
 def step(old: Commits, event: object) -> Commits:
     """Return the commits after `event`."""
     new = old

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from holdfast.core.checkpoint import Completed, Kind
 from holdfast.core.commit import CommitStatus
+from holdfast.core.former import Former, next_of
 from holdfast.core.pipeline import ACTIVE, FAILED, Pipeline, wanted
 from holdfast.core.task import Place, Task, TaskStatus
 
@@ -80,12 +81,27 @@ class DropBlob:
     blob: str
 
 
-Effect = FindPlace | Deploy | GiveUp | StartCheckpoint | Gather | Commit | Listen | DropBlob
+@dataclass(frozen=True, slots=True)
+class FinishFormer:
+    """Make the next commit of a former life, or run its listeners; `state`: what they know."""
+
+    index: int
+    former: Former
+    state: str
+
+
+Effect = (
+    FindPlace | Deploy | GiveUp | StartCheckpoint | Gather | Commit | Listen | DropBlob
+    | FinishFormer
+)  # fmt: skip
 
 
 def owed(pipeline: Pipeline) -> tuple[Effect, ...]:
     """Return every effect this record still requires, in the order to start them."""
-    # A doomed pipeline keeps what it could not commit, for a person to look at.
+    first = next_of(pipeline.formers) if pipeline.status is ACTIVE else None
+    if first:
+        return (FinishFormer(*first, pipeline.commits.listeners),)
+    # A doomed pipeline keeps what it could not commit, for a later life to finish.
     effects: list[Effect] = [] if pipeline.status is FAILED else _commits(pipeline)
     if pipeline.status is ACTIVE:
         effects += _tasks(pipeline)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from holdfast.core.checkpoint import Totals
-from holdfast.core.commit import Carried
 from holdfast.core.machine import Machine
 from holdfast.core.pipeline import ACTIVE, FAILED, FAILING, FINISHED, OVER, Pipeline
 from holdfast.core.task import TaskStatus
 
 SAVEPOINT_TRIES = 3
+RETAINED_S = 30 * 86_400.0
 
 
 class JobStatus(StrEnum):
@@ -124,7 +124,9 @@ Effect = AskStop | AskSavepoint | DropSavepoint | CleanUp
 class Job:
     """All durable state of a job that is not one pipeline's.
 
-    `token` is the submitter's: a repeated submit with it is the same submit.
+    `token` is the submitter's: a repeated submit with it is the same submit.  `life` counts the
+    lives of this id, for people.  `origin` is the saved state that this life began from, "" for
+    none.  `retained_s`: how long the saved state that it leaves is kept; 0: until it is removed.
     """
 
     id: str
@@ -136,12 +138,14 @@ class Job:
     status: JobStatus = S.PENDING
     request: str = ""
     saved: tuple[tuple[int, str], ...] = ()
-    carried: tuple[Carried, ...] = ()
     reason: str = ""
     since_s: float = 0.0  # the date of the submit
     ended_s: float = 0.0  # the date of the end; both are for people to read
     totals: Totals = field(default_factory=Totals)
     tags: tuple[tuple[str, str], ...] = ()
+    life: int = 1
+    origin: str = ""
+    retained_s: float = RETAINED_S
 
 
 def step(old: Job, event: object) -> Job:
@@ -153,8 +157,7 @@ def step(old: Job, event: object) -> Job:
         case PipelinesSeen(pipelines, at_s):
             new = _seen(old, pipelines)
             if new.status in TERMINAL:
-                carried = _carried(pipelines) if new.saved else ()
-                new = replace(new, ended_s=at_s, totals=_totals(pipelines), carried=carried)
+                new = replace(new, ended_s=at_s, totals=_totals(pipelines))
         case CancelAsked() if old.status is not S.FAILING:
             new = replace(old, status=S.CANCELING)
         case SavepointWanted(request) if old.status is S.RUNNING:
@@ -215,11 +218,6 @@ def _saving(job: Job, pipelines: tuple[Pipeline, ...], over: bool) -> Job:
         if p.checkpoints.latest and (p.status is FINISHED or (p.savepoint and p.savepoint.number))
     ]
     return replace(job, saved=tuple(parts)) if len(parts) == len(pipelines) else job
-
-
-def _carried(pipelines: tuple[Pipeline, ...]) -> tuple[Carried, ...]:
-    """Return what goes with a savepoint.  Only at the end have the listeners of its commit run."""
-    return tuple(Carried(p.number, p.commits.watermark, p.commits.listeners) for p in pipelines)
 
 
 def _totals(pipelines: tuple[Pipeline, ...]) -> Totals:

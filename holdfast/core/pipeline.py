@@ -8,7 +8,7 @@ complete checkpoint and the commit it owes; the last commit and the end.
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from holdfast.core import checkpoint, commit, completion, rollback, task
+from holdfast.core import checkpoint, commit, completion, former, rollback, task
 from holdfast.core.checkpoint import (
     BlobDropped,
     CheckpointDue,
@@ -20,8 +20,16 @@ from holdfast.core.checkpoint import (
     Savepoint,
     TookOver,
 )
-from holdfast.core.commit import CheckpointCompleted, Commits, CommitStatus, Committed, Listened
+from holdfast.core.commit import (
+    CheckpointCompleted,
+    Commits,
+    CommitStatus,
+    Committed,
+    Listened,
+    later,
+)
 from holdfast.core.completion import Completion, CompletionStatus, SourceEnded, TasksChanged
+from holdfast.core.former import Former
 from holdfast.core.machine import Machine
 from holdfast.core.policy import Policy
 from holdfast.core.task import (
@@ -76,6 +84,14 @@ class PipelineDoomed:
     """Something happened that no retry mends, such as a table that refuses a commit."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FormerMoved:
+    """A commit of a former life was made, or its listeners have run; `index`: of which one."""
+
+    index: int
+    what: Committed | Listened
 
 
 PIPELINE = Machine(
@@ -152,6 +168,12 @@ class Pipeline:
     policy: Policy = field(default_factory=Policy)
     since_s: float = 0.0  # the date of the submit, for people to read
     clock_s: float = 0.0  # the same moment in the cluster's own time, which ages are measured by
+    formers: tuple[Former, ...] = ()
+
+    @property
+    def owes_former(self) -> bool:
+        """Whether a former life's commits come first: until then no task may start."""
+        return self.status is ACTIVE and former.next_of(self.formers) is not None
 
 
 def step(old: Pipeline, event: object) -> Pipeline:
@@ -186,6 +208,8 @@ def step(old: Pipeline, event: object) -> Pipeline:
             new = replace(new, savepoint=None)
         case BlobDropped():
             new = replace(old, checkpoints=checkpoint.step(old.checkpoints, event))
+        case FormerMoved(index, what) if old.status is ACTIVE:
+            new = _former_moved(old, index, what)
         case _:
             new = old
     moved = new.status is not old.status
@@ -210,6 +234,21 @@ def wanted(pipeline: Pipeline, kind: Kind) -> bool:
         return kind is Kind.SAVEPOINT and pipeline.savepoint.number is None
     ended = pipeline.completion.status is CompletionStatus.ENDED
     return kind is (Kind.FINAL if ended else Kind.PERIODIC)
+
+
+def _former_moved(old: Pipeline, index: int, what: Committed | Listened) -> Pipeline:
+    """Take in what a former life's commit has brought: its watermark, and what listeners know."""
+    now = former.step(old.formers[index], what)
+    if now == old.formers[index]:
+        return old
+    commits = old.commits
+    match what:
+        case Committed(_, watermark):
+            commits = replace(commits, watermark=later(commits.watermark, watermark))
+        case Listened(_, state):
+            commits = replace(commits, listeners=state)
+    formers = (*old.formers[:index], now, *old.formers[index + 1 :])
+    return replace(old, formers=formers, commits=commits)
 
 
 def _task_event(old: Pipeline, event: object) -> Pipeline:

@@ -83,8 +83,23 @@ class Desk:
         task.add_done_callback(self._late.discard)
         await asyncio.shield(task)
 
+    async def drop(self, blob: str) -> None:
+        """Remove a blob that is no longer needed, waiting out an outage."""
+        while True:
+            self.check()
+            try:
+                await self.ports.durable("blob.drop", lambda: self.ports.blobs.drop(blob))
+                return
+            except (Unavailable, OutcomeUnknown):
+                await self.ports.clock.sleep(self.settings.retry_s)
+
     async def save(
-        self, key: str, value: bytes, revision: int, label: str, beside: Sequence[Put] = ()
+        self,
+        key: str,
+        value: bytes,
+        revision: int,
+        label: str,
+        beside: Sequence[Put | Delete] = (),
     ) -> int:
         """Replace a record last changed at `revision`; return its new revision.
 

@@ -29,7 +29,6 @@ from holdfast.core.pipeline import (
 from holdfast.core.placement import Wanted
 from holdfast.core.task import TaskStatus
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
-from holdfast.master import blob
 from holdfast.master.desk import Desk
 from holdfast.master.keeper import Keeper
 from holdfast.master.pipeline_keeper import PipelineKeeper
@@ -46,6 +45,7 @@ from holdfast.master.trail import (
     past_key,
     trail_key,
 )
+from holdfast.master.vault import Vault
 from holdfast.master.wait import unhurried
 from holdfast.store.contract import Delete, Guard, Put
 
@@ -64,10 +64,12 @@ class JobKeeper(Keeper[Job]):
         order: int,
         changed: Callable[[], None],
         held: Callable[[str, str], bool],
+        vault: Vault,
     ) -> None:
         super().__init__(desk, key, state, revision)
         self.order = order
         self.held = held
+        self.vault = vault
         self.pipelines: dict[int, PipelineKeeper] = {}
         self.changed = changed
         self.gone = False
@@ -93,7 +95,12 @@ class JobKeeper(Keeper[Job]):
             *(Moved(at_s, "job", "RESTORED", term, one[:REASON_MAX]) for one in said)
         )
 
+    def beside(self, new: Job) -> list[Put | Delete]:
+        return self.vault.ending(new, self._pipelines())
+
     def saved(self) -> None:
+        if self.terminal:
+            self.vault.ended(f"{self.state.id}/{self.state.incarnation}", self.revision)
         self.changed()
 
     async def handle(self, event: object) -> None:
@@ -131,6 +138,8 @@ class JobKeeper(Keeper[Job]):
     def wanted(self) -> Iterator[Wanted]:
         """Yield the tasks that need a worker now."""
         job, starting = self.state, self.state.status is JobStatus.PENDING
+        if any(k.state.owes_former for k in self.pipelines.values()):
+            return  # what a former life has left unfinished comes before the first row
         for keeper in self.pipelines.values():
             if keeper.state.status is not ACTIVE:
                 continue
@@ -175,12 +184,11 @@ class JobKeeper(Keeper[Job]):
         """
         ports, job = self.desk.ports, self.state
         await ports.clock.sleep(self.desk.settings.tombstone_s)
-        kept = {name for _, name in job.saved}
         life = Life(job.id, job.incarnation, job.spec)
-        while not await self._cleaned(life, kept):
+        while not await self._cleaned(life):
             await ports.clock.sleep(self.desk.settings.retry_s)
 
-    async def _cleaned(self, life: Life, kept: set[str]) -> bool:
+    async def _cleaned(self, life: Life) -> bool:
         """Remove everything, in turn with other jobs; say whether that could be done now."""
         async with self.desk.cleaning:
             self.desk.check()
@@ -188,11 +196,12 @@ class JobKeeper(Keeper[Job]):
             if self.held(life.job, life.incarnation):
                 return False
             try:
-                await self._sweep(life)
-                await self._drop_blobs(kept)
+                if self.vault.may_sweep(life.job, life.incarnation):
+                    await self._sweep(life)
+                await self._drop_blobs()
             except (Unavailable, OutcomeUnknown):
                 return False  # whoever cannot be reached is asked again
-            await self._remember()
+            await self.remember()
             await self._bury()
             return True
 
@@ -207,14 +216,15 @@ class JobKeeper(Keeper[Job]):
         except UserError as error:
             log.warning("What job %s has staged is not removed: %s", life.job, error)
 
-    async def _drop_blobs(self, kept: set[str]) -> None:
+    async def _drop_blobs(self) -> None:
+        """Remove checkpoints that nobody can start from, and those of lives that never began."""
         ports, job = self.desk.ports, self.state
-        there = await ports.blobs.names(blob.prefix(job.id, job.incarnation))
-        unwanted = [name for name in there if name not in kept]
+        there = await ports.blobs.names(f"{job.id}/")
+        unwanted = self.vault.unwanted(job.id, job.incarnation, there)
         if unwanted:
             await ports.durable("blob.drop", partial(ports.blobs.drop, *unwanted))
 
-    async def _remember(self) -> None:
+    async def remember(self) -> None:
         """Make one key of all trails: what happened outlives the records, as long as the history.
 
         It is a commit of its own, because a job of many pipelines has too many keys for one.
@@ -227,6 +237,8 @@ class JobKeeper(Keeper[Job]):
         changes: list[Put | Delete] = [Delete(trail_key(k.key)) for k in told.values()]
         changes.append(Put(past, encode_past({number: k.trail for number, k in told.items()})))
         await self.desk.write([Guard(self.key, self.revision)], changes, past, "trail.past")
+        for keeper in told.values():
+            keeper.trailed = False
 
     async def _bury(self) -> None:
         """Delete the records of this incarnation and leave a line of history, in one step."""

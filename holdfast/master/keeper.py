@@ -16,7 +16,7 @@ from holdfast.master import trail as trails
 from holdfast.master.desk import Desk
 from holdfast.master.records import encode
 from holdfast.master.trail import Seen, Trail, trail_key
-from holdfast.store.contract import Put
+from holdfast.store.contract import Delete, Put
 
 S = TypeVar("S", Job, Pipeline)
 
@@ -79,6 +79,10 @@ class Keeper(Generic[S]):
         clock = self.desk.ports.clock
         return Seen(clock.date(), clock.now(), self.desk.term)
 
+    def beside(self, new: S) -> list[Put | Delete]:
+        """Return what is to be written in the same commit as a new state."""
+        return []
+
     def saved(self) -> None:
         """Hear that the state has changed durably."""
 
@@ -93,7 +97,9 @@ class Keeper(Generic[S]):
                 label = f"{type(new).__name__.lower()}.{type(event).__name__}"
                 trail = self.follow(new, event)
                 tells = trail.grown(self.trail)
-                beside = [Put(trail_key(self.key), trails.encode(trail))] if tells else []
+                beside = self.beside(new)
+                if tells:
+                    beside.append(Put(trail_key(self.key), trails.encode(trail)))
                 self.revision = await self.desk.save(
                     self.key, encode(new), self.revision, label, beside
                 )

@@ -4,8 +4,7 @@ Taking over is nothing special: the records are loaded, and each keeper does wha
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any
 
@@ -13,6 +12,7 @@ from holdfast.core.completion import SourceEnded
 from holdfast.core.job import CancelAsked, Job, JobStatus, SavepointWanted
 from holdfast.core.pipeline import Pipeline
 from holdfast.core.placement import Wanted, place
+from holdfast.core.saved import Saved
 from holdfast.core.task import (
     Place,
     Task,
@@ -23,16 +23,18 @@ from holdfast.core.task import (
     WorkerLost,
 )
 from holdfast.errors import Fenced, Unavailable, UserError
-from holdfast.master.crew import Crew
+from holdfast.master.accept import Start, accept
+from holdfast.master.cabinet import Cabinet
 from holdfast.master.desk import Desk
-from holdfast.master.health import Report, newest
+from holdfast.master.health import Report
 from holdfast.master.history import trim
-from holdfast.master.job_keeper import JobKeeper, load_trails
+from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.pipeline_keeper import PipelineKeeper
-from holdfast.master.records import R, RecordUnreadable, decode, encode, job_key, pipeline_key
-from holdfast.master.roster import Roster, hangs
+from holdfast.master.records import (
+    RecordUnreadable,
+)
+from holdfast.master.roster import hangs
 from holdfast.master.wait import unhurried
-from holdfast.store.contract import Guard, Item, Put
 from holdfast.wire.messages import (
     BarrierAck,
     EndConfirmed,
@@ -49,20 +51,12 @@ BURIED_MAX = 200
 """So many jobs may be buried before the history is read, to forget the oldest."""
 
 
-class Leader:
+class Leader(Cabinet):
     """Everything one master does while it leads in one term."""
 
     def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-        self.jobs: dict[str, JobKeeper] = {}
-        self.crew = Crew(desk.ports.clock.now())
-        self.roster = Roster()
+        super().__init__(desk)
         self.waits: dict[TaskKey, str] = {}
-        self.quarantined: dict[str, str] = {}
-        self.loaded = False
-        self._changed = asyncio.Event()
-        self._moved: dict[str, None] = {}
-        self._buried = 0
         self._beside: list[asyncio.Task[None]] = []
 
     async def begin(self) -> None:
@@ -76,61 +70,66 @@ class Leader:
         self.loaded = True
         async for keeper in unhurried(list(self.jobs.values())):
             self._start(keeper)
+        for grave in list(self.graves.values()):
+            grave.resume()
         tell_time = partial(self.desk.tell_time, lambda: any(self._keepers()))
-        for work in (self._place_loop, self._lost_loop, tell_time):
+        for work in (self._place_loop, self._lost_loop, tell_time, self.vault.tidy):
             task = asyncio.ensure_future(self.until_fenced(work))
             task.add_done_callback(self.desk.watch)
             self._beside.append(task)
-
-    async def _load(self) -> None:
-        await self.desk.read_time()
-        jobs = await self.desk.read_range("job/")
-        pipelines = await self.desk.read_range("pipeline/")
-        async for item in unhurried(jobs):
-            job = self._decoded(Job, item)
-            if job:
-                self._keep_job(job, item.revision, item.created)
-        async for item in unhurried(pipelines):
-            pipeline = self._decoded(Pipeline, item)
-            if pipeline:
-                self.desk.time.at_least(newest(pipeline))
-                self._keep_pipeline(pipeline, item.revision)
-        self._set_aside_parts()
-        await load_trails(self.desk, self.jobs.values())
 
     def close(self) -> None:
         """Stop everything of this term."""
         for task in self._beside:
             task.cancel()
-        for keeper in self.jobs.values():
+        for keeper in (*self.jobs.values(), *self.graves.values()):
             keeper.close()
 
-    async def submit(self, job: Job, pipelines: tuple[Pipeline, ...]) -> None:
+    async def submit(
+        self, job: Job, pipelines: tuple[Pipeline, ...], start: Start | None = None
+    ) -> None:
         """Accept a job: its record and its pipelines' in one transaction.
 
         The same submit again (same token) is answered yes; any other job of that id is refused
-        for as long as the id is in use, its tombstone included.
+        for as long as the id is in use, its tombstone included.  A life that goes on from a saved
+        state need not wait for the tombstone.
         """
         self._check_loaded()
         self._check_whole(job.id)
         known = self.jobs.get(job.id)
-        if known:
-            if known.state.token == job.token:
-                await self.desk.confirm(known.key, known.revision)
-                return
+        if known and known.state.token == job.token:
+            await self.desk.confirm(known.key, known.revision)
+            return
+        if known and not (start and known.terminal):
             raise UserError(known.in_use(), code="job.exists")
-        since_s, clock_s = self.desk.ports.clock.date(), self.desk.time.now()
-        job = replace(job, since_s=since_s)
-        pipelines = tuple(replace(p, since_s=since_s, clock_s=clock_s) for p in pipelines)
-        key = job_key(job.id)
-        keys = [key, *(pipeline_key(p.job, p.number) for p in pipelines)]
-        values = [encode(job), *(encode(p) for p in pipelines)]
-        puts = [Put(k, v) for k, v in zip(keys, values, strict=True)]
-        revision = await self.desk.write([Guard(k, 0) for k in keys], puts, key, "job.submit")
+        await accept(self, job, pipelines, start)
+
+    def took(
+        self, job: Job, pipelines: tuple[Pipeline, ...], revision: int, former: JobKeeper | None
+    ) -> None:
+        """Keep a life that has just become durable; the former one of its id has a grave."""
+        if former:
+            for part in former.pipelines.values():
+                self.roster.forget(part)
+            self._bury(former.state, revision)
         self._keep_job(job, revision, revision)
         for pipeline in pipelines:
             self._keep_pipeline(pipeline, revision)
         self._start(self.jobs[job.id])
+
+    def has(self, job: str, token: str) -> bool:
+        """Say whether a submit was taken before."""
+        return job in self.jobs and self.jobs[job].state.token == token
+
+    async def remove_saved(self, saved: Saved) -> None:
+        """Have a saved state go."""
+        self._check_loaded()
+        if not await self.vault.remove(saved):
+            raise UserError(
+                f"Saved state {saved.life} of job {saved.job} is in use: a job that started from it"
+                " is finishing its commits. Try again when it runs.",
+                code="saved.in_use",
+            )
 
     async def cancel(self, job: str) -> None:
         """Make a cancel durable.  Answered yes for a job that is over already."""
@@ -234,9 +233,9 @@ class Leader:
         if keeper and failure is not None:
             await keeper.handle(TaskFailed(held.key.task, held.attempt, here, failure, held.fatal))
         self.desk.check()
-        job = self.jobs.get(held.key.job)
-        # A later life of the same id cleans up nothing of this one.
-        gone = job is None or job.state.incarnation != held.key.incarnation
+        # What a life has staged goes with it, unless it is kept to be committed later.
+        life = (held.key.job, held.key.incarnation)
+        gone = life[1] not in self._lives(life[0]) and self.vault.may_sweep(*life)
         stop = StopTask(self.desk.term, held.key, held.attempt, gone)
         self.desk.ports.workers.send(here.incarnation, stop)
 
@@ -307,67 +306,6 @@ class Leader:
                 self.roster.forget(part)
         return len(gone)
 
-    def _keep_job(self, job: Job, revision: int, order: int) -> None:
-        key = job_key(job.id)
-        self.jobs[job.id] = JobKeeper(
-            self.desk, key, job, revision, order, partial(self._move, job.id), self.crew.holds
-        )
-
-    def _keep_pipeline(self, pipeline: Pipeline, revision: int) -> None:
-        job = self.jobs.get(pipeline.job)
-        if job is None or job.state.incarnation != pipeline.incarnation:
-            reason = f"Pipeline {pipeline.number} has no job record of its incarnation."
-            self.quarantined.setdefault(pipeline.job, reason)
-            return
-        key = pipeline_key(pipeline.job, pipeline.number)
-        keeper = job.pipelines[pipeline.number] = PipelineKeeper(
-            self.desk, key, pipeline, revision, lambda: job.state,
-            lambda: self._moved_part(keeper), self.crew.stood_since,
-        )  # fmt: skip
-        self.roster.note(keeper)
-
-    def _moved_part(self, keeper: PipelineKeeper) -> None:
-        """Hear that a pipeline has changed, or that its tasks may be placed now."""
-        self.roster.note(keeper)
-        self._move(keeper.state.job)
-
-    def _move(self, job: str) -> None:
-        """Have the loop look at a job."""
-        self._moved[job] = None
-        self._changed.set()
-
-    def _decoded(self, kind: type[R], item: Item) -> R | None:
-        """Read a record.  A damaged one keeps its job aside; the others must not wait for it.
-
-        A version we do not know is another matter: a master that meets one must not lead at all.
-        """
-        try:
-            return decode(kind, item.value)
-        except RecordUnreadable as error:
-            if error.code == "record.version":
-                raise
-            self.quarantined.setdefault(item.key.split("/")[1], str(error))
-            return None
-
-    def _set_aside_parts(self) -> None:
-        """Never run a job of which a record is missing: what is not there would count as done."""
-        for job in list(self.jobs.values()):
-            wanted, there = job.state.pipelines, len(job.pipelines)
-            if wanted != there:
-                reason = f"Of its {wanted} pipeline records {there} can be read."
-                self.quarantined.setdefault(job.state.id, reason)
-            if job.state.id in self.quarantined:
-                del self.jobs[job.state.id]
-                for part in job.pipelines.values():
-                    self.roster.forget(part)
-
-    def _check_whole(self, job: str) -> None:
-        if job in self.quarantined:
-            raise UserError(
-                f"Job {job} is set aside: {self.quarantined[job]} Repair or remove its records.",
-                code="job.damaged",
-            )
-
     def _start(self, keeper: JobKeeper) -> None:
         """Do what the records owe.  A terminal job only waits for its cleanup."""
         for pipeline in keeper.pipelines.values():
@@ -375,18 +313,6 @@ class Leader:
                 pipeline.spawn(pipeline.take_over)
         keeper.resume()
         self._move(keeper.state.id)
-
-    def _keepers(self) -> Iterator[PipelineKeeper]:
-        for job in self.jobs.values():
-            if not job.terminal:
-                yield from job.pipelines.values()
-
-    def _find(self, key: TaskKey) -> PipelineKeeper | None:
-        """Return the keeper a message is for, unless its job is over or another life of the id."""
-        job = self.jobs.get(key.job)
-        if job is None or job.terminal or job.state.incarnation != key.incarnation:
-            return None
-        return job.pipelines.get(key.pipeline)
 
     async def until_fenced(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run something of this term; being fenced ends the term, not the process."""

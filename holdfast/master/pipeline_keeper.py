@@ -23,6 +23,7 @@ from holdfast.core.duties import (
     Deploy,
     DropBlob,
     FindPlace,
+    FinishFormer,
     Gather,
     GiveUp,
     Listen,
@@ -35,6 +36,7 @@ from holdfast.core.task import TaskFailed
 from holdfast.errors import Fenced, OutcomeUnknown, Unavailable, UserError
 from holdfast.master import blob, health
 from holdfast.master.desk import Desk
+from holdfast.master.finish_former import finish_former
 from holdfast.master.keeper import Keeper
 from holdfast.master.listen import listen
 from holdfast.master.ports import BlobBad, CommitOrder, Life, ListenOrder, by_sink, commit_user
@@ -134,6 +136,8 @@ class PipelineKeeper(Keeper[Pipeline]):
                 await self._listen(effect)
             case DropBlob(number, name):
                 await self._drop(number, name)
+            case FinishFormer():
+                await finish_former(self, effect)
 
     def rested(self, task: str) -> bool:
         """Say whether a task that failed has waited as long as its job file asks for."""
@@ -218,7 +222,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         """Return where tasks start, or decide what a bad blob means for this pipeline."""
         own = next((c for c in self.state.checkpoints.kept if c.blob == name), None)
         try:
-            stored = await self._blob(name)
+            stored = await self.blob_of(name)
             return blob.read_for(stored, self.state, own) if own else blob.read(stored)
         except BlobBad as error:
             if own:
@@ -306,7 +310,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         """Publish a complete checkpoint, sink by sink; repeat until each has it."""
         completed = effect.completed
         try:
-            content = blob.read_for(await self._blob(completed.blob), self.state, completed)
+            content = blob.read_for(await self.blob_of(completed.blob), self.state, completed)
         except BlobBad as error:
             await self._lost(completed.number, error)
             return
@@ -316,9 +320,9 @@ class PipelineKeeper(Keeper[Pipeline]):
         try:
             if completed.kind is Kind.FINAL:
                 rows = {sink: content.rows(sink) for sink in self.state.sinks}
-                await finish(self.desk, self.life, rows, self._failed)
+                await finish(self.desk, self.life, rows, self.failed)
             await self._publish(completed, content)
-            self.deaf = not await self._listens()
+            self.deaf = not await self.listens()
         except UserError as error:
             await self.handle(PipelineDoomed(f"Commit {completed.number} failed. {error}"))
             return
@@ -327,7 +331,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.made.discard(completed.number)
         self.begun.discard(completed.number)
 
-    async def _listens(self) -> bool:
+    async def listens(self) -> bool:
         """Say whether anybody listens to commits, or whether that is not known now."""
         try:
             return await self.desk.ports.tables.listens(self.life, self.state.sinks)
@@ -340,7 +344,7 @@ class PipelineKeeper(Keeper[Pipeline]):
             mark = later(self.state.commits.watermark, content.watermark)
             order = CommitOrder(self.life, user, completed.number, sink, staged, mark)
             self.trouble = f"sink {sink} has not answered"
-            await publish(self.desk, order, self._failed)
+            await publish(self.desk, order, self.failed)
 
     async def _listen(self, effect: Listen) -> None:
         """Have listeners hear of a commit.  It stays, whatever becomes of them."""
@@ -352,7 +356,7 @@ class PipelineKeeper(Keeper[Pipeline]):
             done.number, done.kind, self.state.sinks, self.state.commits.watermark, effect.state,
         )  # fmt: skip
         try:
-            heard = await listen(self.desk, order, lambda: self._shown(done), self._failed)
+            heard = await listen(self.desk, order, lambda: self._shown(done), self.failed)
         except (UserError, BlobBad) as error:
             lost = "Its checkpoint is lost. " if isinstance(error, BlobBad) else ""
             said = f"Commit {done.number} is visible, but its listeners cannot run. {lost}{error}"
@@ -363,24 +367,18 @@ class PipelineKeeper(Keeper[Pipeline]):
 
     async def _shown(self, done: Completed) -> tuple[Staged, ...]:
         """Return what the commit of a checkpoint has made visible."""
-        content = blob.read_for(await self._blob(done.blob), self.state, done)
+        content = blob.read_for(await self.blob_of(done.blob), self.state, done)
         return content.to_commit(done.previous)
 
-    def _failed(self, trouble: str) -> None:
+    def failed(self, trouble: str) -> None:
+        """Note why listeners have to be asked again."""
         self.trouble = trouble
 
     async def _drop(self, number: int, name: str) -> None:
-        ports = self.desk.ports
-        while True:
-            self.desk.check()
-            try:
-                await ports.durable("blob.drop", lambda: ports.blobs.drop(name))
-                break
-            except (Unavailable, OutcomeUnknown):
-                await ports.clock.sleep(self.desk.settings.retry_s)
+        await self.desk.drop(name)
         self.dropped.add(number)
 
-    async def _blob(self, name: str) -> bytes:
+    async def blob_of(self, name: str) -> bytes:
         """Read a blob, waiting out an outage; only a bad one is an error."""
         while True:
             self.desk.check()

@@ -135,7 +135,11 @@ class Workers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How patient a master is, in seconds."""
+    """How patient a master is, in seconds.
+
+    `saves`: lives leave saved states at their end.  Nobody could start from one where the store
+    goes with the job.
+    """
 
     lease_s: float = 3.0
     campaign_s: float = 0.5
@@ -147,6 +151,8 @@ class Settings:
     tombstone_s: float = 5.0
     retry_s: float = 0.3
     history: int = 1000
+    tidy_s: float = 10.0
+    saves: bool = True
 
 
 class Points(Protocol):

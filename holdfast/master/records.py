@@ -10,18 +10,21 @@ import msgspec
 
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
+from holdfast.core.saved import Saved
 from holdfast.errors import HoldfastError
 
 VERSION = 1
+GRAVE = "grave/"
+SAVED = "saved/"
 
-R = TypeVar("R", Job, Pipeline)
+R = TypeVar("R", Job, Pipeline, Saved)
 
 
 class RecordUnreadable(HoldfastError):
     """A record is of another version, or is damaged."""
 
 
-def encode(record: Job | Pipeline) -> bytes:
+def encode(record: Job | Pipeline | Saved) -> bytes:
     """Return a record as the store keeps it."""
     return msgspec.json.encode({"version": VERSION, "record": record})
 
@@ -57,3 +60,13 @@ def pipeline_key(job: str, number: int) -> str:
 def history_key(job: str, incarnation: str) -> str:
     """Return the key of what stays when a job is gone."""
     return f"history/{job}/{incarnation}"
+
+
+def grave_key(job: str, incarnation: str) -> str:
+    """Return the key of an ended life whose id the next one has taken over already."""
+    return f"{GRAVE}{job}/{incarnation}"
+
+
+def saved_key(saved: str) -> str:
+    """Return the key of a saved state."""
+    return f"{SAVED}{saved}"

@@ -1,9 +1,7 @@
 """Make the records of a new job: what its planned form asks for, in the control plane's words."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable
 
-from holdfast.core.commit import Carried, Commits
 from holdfast.core.completion import Completion
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
@@ -21,25 +19,17 @@ def new_records(
     token: str,
     spec: str,
     planned: model.Job,
-    restore: Mapping[int, str] | None = None,
-    carried: Iterable[Carried] = (),
+    life: int = 1,
 ) -> tuple[Job, tuple[Pipeline, ...]]:
     """Return the records that a submit writes.
 
-    `restore` names the blob of a savepoint for each pipeline, and `carried` what goes with it.
     A stage's id is the name of the source or sink in the records.
     """
-    begun = {one.pipeline: one.commits for one in carried}
-    pipelines = tuple(
-        replace(
-            _pipeline(job_id, incarnation, part, planned, (restore or {}).get(part.id)),
-            commits=begun.get(part.id, Commits()),
-        )
-        for part in planned.pipelines
-    )
+    pipelines = tuple(_pipeline(job_id, incarnation, part, planned) for part in planned.pipelines)
     job = Job(
-        job_id, incarnation, token, planned.name, spec, len(pipelines), tags=planned.tag_filter
-    )
+        job_id, incarnation, token, planned.name, spec, len(pipelines), tags=planned.tag_filter,
+        life=life, retained_s=planned.saved_retained_s,
+    )  # fmt: skip
     return job, pipelines
 
 
@@ -64,9 +54,7 @@ def slots_needed(planned: model.Job) -> int:
     return sum(_slots(planned, task) for part in planned.pipelines for task in part.tasks)
 
 
-def _pipeline(
-    job_id: str, incarnation: str, part: model.Pipeline, planned: model.Job, restore: str | None
-) -> Pipeline:
+def _pipeline(job_id: str, incarnation: str, part: model.Pipeline, planned: model.Job) -> Pipeline:
     tasks = tuple(
         Task(task.id, _of(planned, task.stages, Role.SOURCE), _slots(planned, task))
         for task in part.tasks
@@ -77,7 +65,6 @@ def _pipeline(
         number=part.id,
         tasks=tasks,
         completion=Completion(tuple(s for t in tasks for s in t.sources)),
-        restore=restore,
         retry_times=planned.retry_times,
         sinks=_of(planned, part.stages, Role.SINK),
         policy=_policy(planned),

@@ -105,6 +105,7 @@ class Job:
     tag_filter: tuple[tuple[str, str], ...]
     spark: tuple[tuple[str, str], ...]
     file: str
+    saved_retained_s: float = 2_592_000.0
 
     def stage(self, stage_id: str) -> Stage:
         """Return the stage with this id."""

@@ -28,7 +28,6 @@ from holdfast.master.master import Mark, Master, read_mark
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.records import RecordUnreadable, decode, job_key
 from holdfast.master.submit import new_records, too_large
-from holdfast.model.job import Job as Planned
 from holdfast.model.secret import Secret
 from holdfast.node.api_views import (
     Accepted,
@@ -53,7 +52,7 @@ from holdfast.node.rest.sealing import OPTION, SPEC, opened_options, sealed_opti
 from holdfast.node.rest.shapes import SubmitText
 from holdfast.node.rest.shown import detail, workers
 from holdfast.node.rest.sketch import Sketch, Sketches
-from holdfast.node.restoring import Begin, Given, begin, go_on, savepoint_of
+from holdfast.node.restoring import Given, Going, chosen, incarnation_of
 from holdfast.node.seal import Seal
 from holdfast.plan.spec import Spec, encode_spec
 
@@ -103,7 +102,7 @@ class Api:
 
     async def submit(self, asked: Submit) -> Accepted:
         """Check a job, every mistake at once, and accept it once it is durable."""
-        await self._leader()
+        await self.leader()
         if not asked.token:
             raise UserError("A submit needs a token of its own.", code="request")
         job_id = asked.job_id or _id_of(asked.token)
@@ -112,7 +111,12 @@ class Api:
                 f"The job id '{job_id}' is no good. Use 1 to 64 letters, digits, '.', '_' or '-'.",
                 code="job.id",
             )
-        spec, report = self._spec(asked.spec), Report()
+        leader = await self.leader()
+        saved = None
+        if asked.restore:
+            source = asked.source or job_id
+            saved = chosen(leader, source, asked.number, await self.lives(leader, source))
+        spec, report = self._spec(asked.spec or self.opened(saved.spec if saved else "")), Report()
         text = encode_spec(spec)
         report.lenient = spec.lenient
         planned = await asyncio.to_thread(spec.job, self.registry, report)
@@ -120,38 +124,28 @@ class Api:
         accepted = Accepted(job_id, planned.name, [str(w) for w in report.warnings])
         # One at a time: the same submit may come again while it is being written.
         async with self._submitting:
-            leader = await self._leader()
-            former = None
-            if job_id not in leader.jobs:
-                # A repeated submit may come when the job has already ended and gone.
-                before = await self.history(job_id)
-                if any(job.token == asked.token for job in before):
-                    return accepted
-                former = savepoint_of(job_id, before) if asked.restore else None
+            leader = await self.leader()
+            lives = await self.lives(leader, job_id)
+            # A repeated submit may come when the job has already ended, gone or given its id away.
+            if job_id not in leader.jobs and any(job.token == asked.token for job in lives):
+                return accepted
             incarnation = f"{time.time_ns():x}-{secrets.token_hex(2)}"
-            start = await self._go_on(leader, former, planned, asked, incarnation)
-            accepted.restored += start.said
+            if saved:
+                incarnation = incarnation_of(asked.token)
             kept = self.seal.close(text, SPEC) if self.seal else text
-            made = new_records(
-                job_id, incarnation, asked.token, kept, planned, start.blobs, start.carried
-            )
+            number = 1 + max((job.life for job in lives), default=0)
+            made = new_records(job_id, incarnation, asked.token, kept, planned, number)
             if self.refuse_too_large:
                 self._check_size(leader, *made)
-            await self._fenced(leader, leader.submit(*made))
-            leader.jobs[job_id].tell(start.said)
+            start = None
+            if saved and not leader.has(job_id, asked.token):
+                begun = Given(asked.maps, asked.allow_dropped, asked.write_again)
+                going = Going(leader, self.registry, saved, self.opened(saved.spec), planned)
+                made, start, accepted.restored = await going.begin(begun, *made)
+            await self.fenced(leader, leader.submit(*made, start))
+            if start:
+                leader.jobs[job_id].tell(accepted.restored)
         return accepted
-
-    async def _go_on(
-        self, leader: Leader, former: Job | None, planned: Planned, asked: Submit, incarnation: str
-    ) -> Begin:
-        """Store what a new life begins with that goes on from a savepoint."""
-        if former is None:
-            return Begin()
-        given, spec = Given(asked.maps, asked.allow_dropped), self.opened(former.spec)
-        going = await asyncio.to_thread(
-            go_on, spec, planned, self.registry, given, f"job {former.id}"
-        )
-        return await begin(leader.desk, former, going, incarnation)
 
     def opened(self, spec: str) -> str:
         """Return what a record keeps of a job file, unsealed."""
@@ -169,22 +163,28 @@ class Api:
         report = Report(lenient=asked.lenient, allow_unset=asked.allow_unset)
         spec = await asyncio.to_thread(self.reader.spec, asked, report)
         token = asked.token or secrets.token_hex(16)
-        wish = (asked.restore, asked.maps, asked.allow_dropped)
-        return await self.submit(Submit(encode_spec(spec), token, asked.job_id, *wish))
+        return await self.submit(
+            Submit(
+                encode_spec(spec), token, asked.job_id, asked.restore, asked.maps,
+                asked.allow_dropped, asked.source, asked.number, asked.write_again,
+            )
+        )  # fmt: skip
 
     async def again(self, job_id: str, token: str, *, restore: bool) -> Accepted:
         """Run a job that is over once more, as its file was when it was submitted."""
-        leader = await self._leader()
+        leader = await self.leader()
         kept = leader.jobs.get(job_id)
         if kept and not kept.terminal:
             raise UserError(
                 f"Job {job_id} is {kept.state.status}; only one that is over is run again.",
                 code="job.exists",
             )
+        if restore:
+            return await self.submit(Submit("", token, job_id, restore=True))
         if kept:
             raise UserError(kept.in_use(), code="job.exists")
         job = await self.record(job_id)
-        return await self.submit(Submit(self.opened(job.spec), token, job_id, restore))
+        return await self.submit(Submit(self.opened(job.spec), token, job_id))
 
     async def jobs(
         self,
@@ -243,7 +243,7 @@ class Api:
 
     async def explain(self, job_id: str) -> Explanation:
         """Say what a job waits for."""
-        leader = await self._leader()
+        leader = await self.leader()
         keeper = leader.jobs.get(job_id)
         if keeper is None:
             job, _, _ = await self.stored(job_id)
@@ -253,23 +253,23 @@ class Api:
 
     async def cancel(self, job_id: str) -> Accepted:
         """Have a job stop.  Yes for one that is over already."""
-        leader = await self._leader()
+        leader = await self.leader()
         if job_id not in leader.jobs and await self.history(job_id):
             return Accepted(job_id)
-        await self._fenced(leader, leader.cancel(job_id))
+        await self.fenced(leader, leader.cancel(job_id))
         return Accepted(job_id)
 
     async def savepoint(self, job_id: str) -> Accepted:
         """Have a job stop with a savepoint."""
-        leader = await self._leader()
+        leader = await self.leader()
         if job_id not in leader.jobs and await self.history(job_id):
             raise UserError(f"Job {job_id} is over; it cannot be saved.", code="job.not_running")
-        await self._fenced(leader, leader.savepoint(job_id, secrets.token_hex(8)))
+        await self.fenced(leader, leader.savepoint(job_id, secrets.token_hex(8)))
         return Accepted(job_id)
 
     async def cluster(self) -> ClusterView:
         """Return who leads and who works."""
-        leader = await self._leader()
+        leader = await self.leader()
         crew = workers(leader, self.board, self.master.ports.clock.now())
         return ClusterView(
             self.master.name, self.master.url, leader.desk.term, crew, dict(leader.quarantined),
@@ -288,7 +288,7 @@ class Api:
             return leader
         return None
 
-    async def _leader(self) -> Leader:
+    async def leader(self) -> Leader:
         leader = self.leading()
         if leader:
             return leader
@@ -303,7 +303,7 @@ class Api:
             leader=known.url,
         )
 
-    async def _fenced(self, leader: Leader, order: Awaitable[None]) -> None:
+    async def fenced(self, leader: Leader, order: Awaitable[None]) -> None:
         """Carry out an order; being fenced ends the term, and the client asks the next leader."""
         try:
             await order
@@ -341,6 +341,12 @@ class Api:
             return spec
         seal = self.seal
         return replace(spec, tree=opened_options(spec.tree, lambda text: seal.open(text, OPTION)))
+
+    async def lives(self, leader: Leader, job_id: str) -> list[Job]:
+        """Return all that is known of the lives of an id."""
+        buried = [k.state for (job, _), k in leader.graves.items() if job == job_id]
+        now = [leader.jobs[job_id].state] if job_id in leader.jobs else []
+        return [*now, *buried, *await self.history(job_id)]
 
     async def history(self, job_id: str) -> list[Job]:
         """Return what stayed of former jobs of an id, the newest first."""

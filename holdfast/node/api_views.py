@@ -19,6 +19,10 @@ class Submit(msgspec.Struct, forbid_unknown_fields=True):
 
     `maps` and `allow_dropped` say what becomes of sources and sinks that a restore does not find
     again: old id or uid -> new one, or `none`.
+
+    `restore`: go on from the latest saved state of the job, or from that of job `source`; `number`
+    names another one.  `spec` "": with the file that it was saved with.  `write_again`: even if
+    rows that show already are then written once more.
     """
 
     spec: str
@@ -27,6 +31,30 @@ class Submit(msgspec.Struct, forbid_unknown_fields=True):
     restore: bool = False
     maps: dict[str, str] = msgspec.field(default_factory=dict)
     allow_dropped: bool = False
+    source: str = ""
+    number: int = 0
+    write_again: bool = False
+
+
+class SavedView(msgspec.Struct):
+    """What a life of a job has left to go on from.
+
+    `state` is the number by which it is named.  `rows` are those it had written by then; `past`
+    says which lives have shown more since, so that it is no place to go on from.  `unfinished`
+    counts commits that are complete and not visible; the next life makes them first.
+    """
+
+    job_id: str
+    state: int
+    kind: str
+    name: str
+    ended_s: float
+    rows: int
+    checkpoints: dict[int, int]
+    unfinished: int
+    retained_s: float
+    expires_in_s: float | None
+    past: list[str]
 
 
 class Accepted(msgspec.Struct):

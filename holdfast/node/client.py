@@ -26,6 +26,7 @@ from holdfast.node.api_views import (
     JobList,
     LogLines,
     Problem,
+    SavedView,
     Submit,
 )
 from holdfast.node.rest.access import NewToken, TokenView
@@ -41,6 +42,7 @@ from holdfast.node.rest.shapes import (
     Me,
     NewTokenAsked,
     Overview,
+    Restart,
     SubmitText,
     Timeline,
 )
@@ -98,8 +100,11 @@ class Client:
         allow_dropped: bool = False,
     ) -> Accepted:
         """Submit a job.  The same token and id again is the same submit."""
-        body = Submit(spec, token, job_id, restore, dict(maps or {}), allow_dropped)
-        return self._ask("POST", "/jobs", Accepted, body)
+        return self.send(Submit(spec, token, job_id, restore, dict(maps or {}), allow_dropped))
+
+    def send(self, given: Submit) -> Accepted:
+        """Submit a job with everything that can be said of it."""
+        return self._ask("POST", "/jobs", Accepted, given)
 
     def submit_text(
         self,
@@ -178,6 +183,22 @@ class Client:
     def savepoint(self, job_id: str) -> Accepted:
         """Have a job stop with a savepoint."""
         return self._ask("POST", f"/jobs/{job_id}/savepoint", Accepted)
+
+    def saved(self, job_id: str = "") -> list[SavedView]:
+        """Return what a job, or every job, has left to go on from, the newest first."""
+        query = f"?{urlencode({'job': job_id})}" if job_id else ""
+        return self._ask("GET", f"/savepoints{query}", list[SavedView])
+
+    def remove_saved(self, job_id: str, number: int) -> Done:
+        """Remove a saved state of a job."""
+        return self._ask("DELETE", f"/jobs/{job_id}/savepoints/{number}", Done)
+
+    def restart(
+        self, job_id: str, spec: str = "", number: int = 0, *, write_again: bool = False
+    ) -> Accepted:
+        """Go on from what a life of a job has left: the latest, or the one with this number."""
+        body = Restart(spec, secrets.token_hex(16), number, write_again)
+        return self._ask("POST", f"/jobs/{job_id}/restart", Accepted, body)
 
     def cluster(self) -> ClusterView:
         """Return who leads and who works."""

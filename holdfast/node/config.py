@@ -27,6 +27,8 @@ from holdfast.worker import home
 
 PREFIX = "HOLDFAST_"
 LISTEN = "127.0.0.1:5801"
+TIDY_S = 60.0
+"""How often a leader writes down how long it has led: what saved states are kept by."""
 
 
 @options
@@ -151,6 +153,7 @@ class Config:
             timeout_s=self.timeout_s,
             tombstone_s=self.tombstone_s,
             history=self.history,
+            tidy_s=TIDY_S,
         )
 
     def problems(self) -> Iterator[tuple[str, str]]:

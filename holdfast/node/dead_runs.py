@@ -32,8 +32,9 @@ RUN_S_MAX = 30.0
 """How long to try with one dead run: its sinks may be out of reach just now."""
 
 SETTINGS = Settings(
-    lease_s=30.0, campaign_s=0.05, worker_lost_s=3600.0, tombstone_s=0.0, retry_s=0.05
-)
+    lease_s=30.0, campaign_s=0.05, worker_lost_s=3600.0, tombstone_s=0.0, retry_s=0.05,
+    saves=False,
+)  # fmt: skip
 
 log = logging.getLogger("holdfast")
 

@@ -62,6 +62,8 @@ SETTINGS = Settings(
     # No other job can want the id.
     tombstone_s=0.0,
     retry_s=0.02,
+    # The store goes with the run: nothing could start from what a job leaves.
+    saves=False,
 )
 
 Notice = Callable[[str], None]

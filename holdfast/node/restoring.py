@@ -4,34 +4,38 @@ Everything is found out before anything of the new life is written, and nothing 
 used up.
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
-from holdfast.core.commit import Carried
+from holdfast.core.job import TERMINAL
 from holdfast.core.job import Job as Record
-from holdfast.core.job import JobStatus
 from holdfast.core.match import Matching, match
+from holdfast.core.pipeline import Pipeline
+from holdfast.core.saved import Saved
 from holdfast.errors import JobFileError, UserError
 from holdfast.master import blob
+from holdfast.master.accept import Start, check_line, contents_of
 from holdfast.master.blob import Content
-from holdfast.master.desk import Desk
-from holdfast.master.ports import BlobBad
+from holdfast.master.leader import Leader
+from holdfast.master.resume import resumed
 from holdfast.master.transplant import Move, transplant
 from holdfast.model.job import Job
-from holdfast.model.tree import Plain
 from holdfast.plan.identify import identities
 from holdfast.plan.spec import decode_spec
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the user says of stages that have changed: `--map old=new`, `--allow-dropped`."""
+    """What the user says of stages that have changed: `--map old=new`, `--allow-dropped`; and of
+    rows that a later life has shown: `--write-again`."""
 
     maps: Mapping[str, str]
     allow_dropped: bool = False
+    write_again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +48,6 @@ class GoingOn:
     def contents(self, saved: Sequence[Content], job: str, incarnation: str) -> dict[int, Content]:
         """Return what each pipeline of the new life starts from."""
         return transplant(saved, self.move, job, incarnation)
-
-    def carried(self, former: Iterable[Carried]) -> tuple[Carried, ...]:
-        """Return the watermark and what listeners remember, for each pipeline of the new life."""
-        known = {one.pipeline: one for one in former}
-        marks = {number: one.watermark for number, one in known.items()}
-        return tuple(
-            Carried(part.id, self.move.watermark(part, marks), self._remembered(part.id, known))
-            for part in self.move.after.pipelines
-        )
-
-    def _remembered(self, number: int, known: Mapping[int, Carried]) -> str:
-        """Return what the listeners of a pipeline's sinks remember, by the sinks' new names."""
-        part = next(p for p in self.move.after.pipelines if p.id == number)
-        found: dict[str, Plain] = {}
-        for former in (known[n] for n in self.move.feeders(part) if n in known):
-            for sink, state in json.loads(former.listeners or "{}").items():
-                if self.move.moved.get(sink) in part.stages:
-                    found[self.move.moved[sink]] = state
-        return json.dumps(dict(sorted(found.items())), separators=(",", ":")) if found else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Begin:
-    """What a life begins with: blobs by pipeline, what goes with them, and what is said of it."""
-
-    blobs: Mapping[int, str] = field(default_factory=dict)
-    carried: tuple[Carried, ...] = ()
-    said: tuple[str, ...] = ()
 
 
 def go_on(spec: str, planned: Job, registry: Registry, given: Given, about: str) -> GoingOn:
@@ -104,37 +80,64 @@ def _plan_again(spec: str, registry: Registry, about: str) -> Job:
         ) from error
 
 
-def savepoint_of(job_id: str, former: Sequence[Record]) -> Record:
-    """Return the last life of a job, which has left a savepoint."""
-    if not former:
-        raise UserError(f"There is no job {job_id} to restore.", code="job.unknown")
-    last = former[0]
-    if last.status is not JobStatus.SAVEPOINT_DONE or not last.saved:
+def chosen(leader: Leader, job_id: str, number: int, lives: Sequence[Record]) -> Saved:
+    """Return the saved state to go on from: the latest of a job, or the one with this number.
+
+    `lives` are all that is known of the job's, the present one first.
+    """
+    found = leader.vault.of(job_id)
+    for saved in found:
+        if number in (0, saved.life):
+            return saved
+    if found:
+        there = ", ".join(str(saved.life) for saved in found)
         raise UserError(
-            f"Job {job_id} ended as {last.status} and left no savepoint. Submit it anew, or"
-            " restore one that was stopped with: holdfast savepoint.",
-            code="job.no_savepoint",
+            f"Job {job_id} has no saved state {number}; it has {there}.", code="saved.unknown"
         )
-    return last
+    if not lives:
+        raise UserError(f"There is no job {job_id} to restore.", code="job.unknown")
+    last = lives[0]
+    how = f"ended as {last.status} and" if last.status in TERMINAL else f"is {last.status} and has"
+    raise UserError(
+        f"Job {job_id} {how} left nothing to go on from. A job leaves something when it is stopped"
+        " with a savepoint (holdfast savepoint), and when it fails or is cancelled after its first"
+        " checkpoint, for as long as savepoint.retained.seconds says. Submit it anew.",
+        code="job.no_savepoint",
+    )
 
 
-async def begin(desk: Desk, former: Record, going: GoingOn, incarnation: str) -> Begin:
-    """Store what a new life begins with.  A savepoint that cannot be read is refused."""
-    ports = desk.ports
-    try:
-        saved = [blob.read(await ports.blobs.get(name)) for _, name in former.saved]
-    except BlobBad as error:
-        raise UserError(
-            f"The savepoint of job {former.id} is damaged, and nothing was started. {error}",
-            code="restore.damaged",
-        ) from error
-    blobs: dict[int, str] = {}
-    for number, content in going.contents(saved, former.id, incarnation).items():
-        name = f"{blob.prefix(former.id, incarnation)}{number:04}/{content.number:08}-{desk.term}"
-        await _store(desk, name, blob.pack(content))
-        blobs[number] = name
-    return Begin(blobs, going.carried(former.carried), going.matching.said)
+@dataclass(frozen=True, slots=True)
+class Going:
+    """A saved state, the job file it was saved with, and the planned job that is to go on."""
+
+    leader: Leader
+    registry: Registry
+    saved: Saved
+    spec: str
+    planned: Job
+
+    async def begin(
+        self, given: Given, job: Record, pipelines: tuple[Pipeline, ...]
+    ) -> tuple[tuple[Record, tuple[Pipeline, ...]], Start, list[str]]:
+        """Return the records of a life that goes on, what it begins with, and what is said of it.
+
+        Nothing is written, and whatever does not fit is refused.
+        """
+        saved, about = self.saved, f"job {self.saved.job}"
+        kept = self.leader.jobs.get(job.id)
+        if kept and not kept.terminal:
+            raise UserError(kept.in_use(), code="job.exists")
+        check_line(self.leader.vault, saved, write_again=given.write_again)
+        going = await asyncio.to_thread(go_on, self.spec, self.planned, self.registry, given, about)
+        contents = await contents_of(self.leader.desk, saved)
+        begun = resumed(saved, going.move.moved, pipelines)
+        made = going.contents(list(contents.values()), job.id, job.incarnation)
+        packed = tuple((number, blob.pack(content)) for number, content in made.items())
+        start = Start(saved, packed, given.write_again)
+        return (job, begun), start, list(going.matching.said)
 
 
-async def _store(desk: Desk, name: str, content: bytes) -> None:
-    await desk.ports.durable("blob.put", lambda: desk.ports.blobs.put(name, content))
+def incarnation_of(token: str) -> str:
+    """Return a name for a life that goes on: the same for the same submit, as what it begins with
+    is stored before its records."""
+    return hashlib.sha256(f"life {token}".encode()).hexdigest()[:20]

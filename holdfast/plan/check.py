@@ -273,6 +273,7 @@ def _make_job(
         checkpoint_timeout_ms=options.checkpoint_timeout,
         retry_times=options.job_retry_times,
         retry_interval_s=options.job_retry_interval_seconds,
+        saved_retained_s=float(options.savepoint_retained),
         rows_per_second=options.rows_per_second,
         bytes_per_second=options.bytes_per_second,
         tag_filter=tuple(options.tag_filter.items()),

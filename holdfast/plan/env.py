@@ -47,6 +47,11 @@ class EnvOptions:
     watermark_delay: float = option(0.0, key="watermark.delay.seconds", at_least=0)
     #: After how many seconds without rows a source does not hold the watermark back any more.
     watermark_idle: float = option(60.0, key="watermark.idle.seconds", at_least=0)
+    #: Seconds for which what the job leaves at a savepoint, a failure or a cancel is kept, to go on
+    #: from; 0: until it is removed.
+    savepoint_retained: int = option(
+        2_592_000, key="savepoint.retained.seconds", aliases=("savepoint.retained",), at_least=0
+    )
     #: Tags that a worker must have to run this job.
     tag_filter: dict[str, str] = option({})
     #: Jar files that Spark loads, such as JDBC drivers, with semicolons between; as spark.jars.
@@ -68,7 +73,7 @@ class EnvOptions:
     pipeline_concurrency: int | None = None
     #: Milliseconds between flushes of a sink.  Accepted, not used: sinks write whole slices.
     sink_flush_interval: int | None = option(None, key="sink.flush.interval")
-    #: Whether checkpoints outlive a cancelled job.  Accepted, not used.
+    #: Whether checkpoints outlive a cancelled job.  Accepted, not used: they do.
     retain: bool | None = option(None, key="checkpoint.retain-after-job-cancelled")
     #: What to do with rows that fail.  Accepted, not used: a row that fails, fails the job.
     error_handler: Plain = None

@@ -21,6 +21,7 @@ from tests.api.served import TOKEN, Served, served
 
 EXAMPLES = {
     "jobId": "17",
+    "saved": "1",
     "state": "FINISHED",
     "name": "job-17.log",
     "role": "sink",

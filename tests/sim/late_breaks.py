@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from holdfast.core.job import JobStatus
+from holdfast.core.saved import Saved
 from holdfast.core.task import TaskStatus
-from holdfast.testing.oracle import commits, liveness, shown
+from holdfast.testing.oracle import commits, liveness, savepoints, shown
 from holdfast.testing.oracle.events import (
     Client,
     End,
@@ -13,6 +14,7 @@ from holdfast.testing.oracle.events import (
     Removed,
     Shown,
     Snapshot,
+    Stage,
     Stuck,
     Write,
 )
@@ -20,12 +22,15 @@ from tests.sim.breaks import breaks, with_task
 from tests.sim.tales import (
     JOB,
     PIPE,
+    SAVED,
     Events,
     added,
     changed,
     place,
     rewritten,
+    saved,
     without,
+    wrote,
 )
 
 
@@ -117,3 +122,34 @@ def hidden_rows_are_shown_as_well(e: Events) -> Events:
 @breaks("I72", shown.stalled)
 def stalled_without_a_reason(e: Events) -> Events:
     return changed(e, place(e, Shown), at=30.0, age_s=30.0, commit_age_s=30.0, health="STALLED")
+
+
+@breaks("I80", savepoints.left)
+def left_nothing_to_go_on_from(_: Events) -> Events:
+    e = saved()
+    return without(e, wrote(e, SAVED, 0))
+
+
+@breaks("I80", savepoints.left)
+def state_is_changed(_: Events) -> Events:
+    e = saved()
+    at = wrote(e, SAVED, 0)
+    found = e[at]
+    assert isinstance(found, Write) and isinstance(found.record, Saved)
+    other = replace(found, revision=99, record=replace(found.record, life=7))
+    return added(e, -1, other)
+
+
+@breaks("I80", savepoints.left)
+def state_is_gone(_: Events) -> Events:
+    return added(saved(), -1, Write(key=SAVED, revision=99, deleted=True))
+
+
+@breaks("I81", savepoints.line)
+def rows_come_again(e: Events) -> Events:
+    return changed(e, place(e, Stage, 1), rows=(("a", 0), ("a", 1)))
+
+
+@breaks("I81", savepoints.line)
+def rows_are_lost(e: Events) -> Events:
+    return changed(e, place(e, Stage, 1), rows=(("a", 2),))

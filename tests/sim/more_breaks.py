@@ -279,12 +279,13 @@ def listener_misled(e: Events) -> Events:
 
 @breaks("I53", commits.remembered)
 def listeners_forgot(e: Events) -> Events:
-    return rewritten(e, PIPE, 0, lambda p: with_commits(replace(p, restore="b1"), listeners="x"))
+    e = rewritten(e, JOB, 0, lambda j: replace(j, origin="j/i1"))
+    return rewritten(e, PIPE, 0, lambda p: with_commits(p, listeners="x"))
 
 
 @breaks("I50", commits.remembered)
 def watermark_forgotten(e: Events) -> Events:
-    return rewritten(e, PIPE, 0, lambda p: replace(p, restore="b1"))
+    return rewritten(e, JOB, 0, lambda j: replace(j, origin="j/i1"))
 
 
 @breaks("I55", commits.sinks)

@@ -4,7 +4,7 @@ Job `j` has one pipeline with one task that reads four rows of source `a` into t
 checkpoint 1, two under the final checkpoint 2.  Its records move by the core's own steps.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from holdfast.core.completion import Completion, SourceEnded
 from holdfast.core.gather import Acked, Gathering, Staged
 from holdfast.core.job import Job, PipelinesSeen, SavepointWanted
 from holdfast.core.pipeline import Pipeline, SavepointAsked, StopAsked
+from holdfast.core.saved import leave
 from holdfast.core.task import Place, Task, TaskPlaced, TaskStarted
 from holdfast.master import blob
 from holdfast.testing.oracle.events import (
@@ -35,6 +36,7 @@ from holdfast.testing.oracle.events import (
     Proof,
     Publish,
     Read,
+    Record,
     Setting,
     Shown,
     Snapshot,
@@ -48,7 +50,7 @@ TERM, M, W = 1, "M1#1", "W1#1"
 HERE = Place("W1", W)
 USER, TASK = "j.i1.1.t", {"job": "j", "incarnation": "i1", "pipeline": 1, "task": "t1"}
 A1: dict[str, Any] = {**TASK, "attempt": 1}
-JOB, PIPE = "job/j", "pipeline/j/0001"
+JOB, PIPE, SAVED = "job/j", "pipeline/j/0001", "saved/j/i1"
 NEVER_ENDED = Task("t1", ("a",))
 
 Events = list[Event]
@@ -69,7 +71,7 @@ class Teller:
         self.at = round(self.at + 0.1, 1)
         self.events.append(replace(event, at=self.at, process=process))
 
-    def write(self, values: dict[str, Job | Pipeline | str | None], term: int | None) -> None:
+    def write(self, values: Mapping[str, Record | None], term: int | None) -> None:
         """Apply one transaction, guarded as a desk guards it; None deletes."""
         self.revision += 1
         guards = {k: self.standing.get(k, 0) for k in values if not k.startswith("history/")}
@@ -89,7 +91,8 @@ class Teller:
 
     def want(self, event: object) -> None:
         self.job = jobs.step(self.job, event)
-        self.write({JOB: self.job}, TERM)
+        saved = leave(self.job, (self.pipe,), 0.0)
+        self.write({JOB: self.job, **({SAVED: saved} if saved else {})}, TERM)
 
     def order(self, name: str, **facts: Any) -> None:
         self.tell(Lease())

@@ -41,6 +41,13 @@ class Audit:
              "order": f"{route.method} {route.path}", **about}
         )  # fmt: skip
 
+    def writes_again(self, who: Who, job: str, source: str, number: int) -> None:
+        """Write down that somebody has a job start where rows that show are written again."""
+        self._write(
+            {"what": "writes again", "who": who.name, "role": who.role.value, "jobId": job,
+             "source": source, "number": number}
+        )  # fmt: skip
+
     def answered(self, entry: int, status: int, code: str) -> None:
         """Write down what came of an order."""
         self._write({"what": "answered", "asked": entry, "status": status, "code": code})

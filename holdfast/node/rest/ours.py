@@ -14,6 +14,7 @@ from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.trail import TRAIL, decode, decode_past, past_key
 from holdfast.node.api import Api
 from holdfast.node.api_views import Accepted, JobDetail, JobList, LogLines, Submit
+from holdfast.node.rest.audit import Audit
 from holdfast.node.rest.board import Sight
 from holdfast.node.rest.route import Ask, Permission, Route
 from holdfast.node.rest.shapes import (
@@ -52,8 +53,9 @@ class JobsAsked(msgspec.Struct):
 class JobPaths:
     """The handlers."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, audit: Audit) -> None:
         self.api = api
+        self.audit = audit
 
     def routes(self) -> list[Route]:
         """Return the paths."""
@@ -97,14 +99,23 @@ class JobPaths:
         )  # fmt: skip
 
     async def submit(self, ask: Ask) -> Accepted:
+        self._write_again(ask)
         return await self.api.submit(ask.body)
 
+    def _write_again(self, ask: Ask) -> None:
+        """Have the audit log say so if rows are to be written once more."""
+        asked: Submit | SubmitText = ask.body
+        if asked.write_again:
+            source = asked.source or asked.job_id
+            self.audit.writes_again(ask.who, asked.job_id, source, asked.number)
+
     async def submit_text(self, ask: Ask) -> Accepted:
-        if not ask.who.sees(ask.body.job_id):
+        if not (ask.who.sees(ask.body.job_id) and ask.who.sees(ask.body.source or ask.body.job_id)):
             raise UserError(
                 f"This token is for jobs whose ids begin with {ask.who.jobs}: give such a job_id.",
                 code="token.role",
             )
+        self._write_again(ask)
         return await self.api.submit_text(ask.body)
 
     async def job(self, ask: Ask) -> JobDetail:

@@ -128,7 +128,12 @@ class Route:
         return tuple(re.findall(r"{(\w+)}", self.path))
 
 
-PATTERNS = {"jobId": JOB_ID, "pipeline": re.compile(r"[0-9]{1,6}"), "state": re.compile(r"[A-Z_]*")}
+PATTERNS = {
+    "jobId": JOB_ID,
+    "pipeline": re.compile(r"[0-9]{1,6}"),
+    "saved": re.compile(r"[0-9]{1,6}"),
+    "state": re.compile(r"[A-Z_]*"),
+}
 """What a name in a path may look like; `NAME` where it is not listed."""
 
 

@@ -174,6 +174,9 @@ class SubmitText(CheckText, forbid_unknown_fields=True):
     restore: bool = False
     maps: dict[str, str] = msgspec.field(default_factory=dict)
     allow_dropped: bool = False
+    source: str = ""
+    number: int = 0
+    write_again: bool = False
 
 
 class Told(msgspec.Struct):
@@ -192,6 +195,21 @@ class Checked(msgspec.Struct):
     mistakes: list[Told]
     warnings: list[Told]
     plan: dict[str, Any]
+
+
+class Restart(msgspec.Struct, forbid_unknown_fields=True):
+    """Go on from what a life of a job has left: the latest, or the one with this number.
+
+    `spec` "": with the file that it was saved with.  `write_again`: even if rows that show already
+    are then written once more.
+    """
+
+    spec: str = ""
+    token: str = ""
+    number: int = 0
+    write_again: bool = False
+    maps: dict[str, str] = msgspec.field(default_factory=dict)
+    allow_dropped: bool = False
 
 
 class Again(msgspec.Struct, forbid_unknown_fields=True):

@@ -12,6 +12,7 @@ from holdfast.node.rest.ours import JobPaths
 from holdfast.node.rest.ours_cluster import ClusterPaths
 from holdfast.node.rest.pages import page_routes
 from holdfast.node.rest.route import Route
+from holdfast.node.rest.saved import SavedPaths
 from holdfast.node.rest.v2_checkpoints import CheckpointsV2
 from holdfast.node.rest.v2_cluster import ClusterV2
 from holdfast.node.rest.v2_jobs import JobsV2
@@ -25,11 +26,12 @@ def all_routes(api: Api, access: Access, audit: Audit) -> list[Route]:
     routes = [
         *document.routes(),
         *ClusterPaths(api, access, audit).routes(),
-        *JobPaths(api).routes(),
+        *JobPaths(api, audit).routes(),
+        *SavedPaths(api, audit).routes(),
         *JobsV2(api).routes(),
         *OrdersV2(api).routes(),
         *ClusterV2(api).routes(),
-        *CheckpointsV2(api).routes(),
+        *CheckpointsV2(api, audit).routes(),
         *OptionsV2(api).routes(),
         *MetricPaths(api).routes(),
         *page_routes(),

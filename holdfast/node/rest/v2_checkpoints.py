@@ -4,6 +4,7 @@ import msgspec
 
 from holdfast.errors import UserError
 from holdfast.node.api import Api
+from holdfast.node.rest.audit import Audit
 from holdfast.node.rest.ours import JobPaths
 from holdfast.node.rest.route import Ask, Permission, Route
 from holdfast.node.rest.shapes import PartCheckpoints
@@ -48,9 +49,9 @@ class WindowAsked(msgspec.Struct):
 class CheckpointsV2:
     """The handlers."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, audit: Audit) -> None:
         self.api = api
-        self._ours = JobPaths(api)
+        self._ours = JobPaths(api, audit)
 
     def routes(self) -> list[Route]:
         """Return the paths."""

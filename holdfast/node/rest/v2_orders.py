@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from holdfast.connect.report import Report
+from holdfast.core.job import TERMINAL
 from holdfast.errors import UserError
 from holdfast.node.api import Api
 from holdfast.node.api_views import Submit
@@ -25,6 +26,8 @@ OPERATE = Permission.OPERATE
 FORMATS = {"json": "job.json", "hocon": "job.conf", "sql": "job.sql"}
 ENDINGS = {".json": "json", ".conf": "hocon", ".config": "hocon", ".sql": "sql"}
 JOBS_MAX = 100
+RESTORE_MODES = ("SAVEPOINT", "CHECKPOINT")
+"""SeaTunnel tells them apart; here a job goes on from the latest of what it has left."""
 
 
 class SubmitAsked(msgspec.Struct):
@@ -112,22 +115,32 @@ class OrdersV2:
         return found
 
     async def _submit(self, text: str, asked: SubmitAsked) -> Submitted:
-        if asked.isStartWithSavePoint and not asked.jobId:
-            raise UserError("isStartWithSavePoint needs a jobId.", code="request")
-        if asked.restoreMode or asked.restoreSourceJobId:
+        restore = asked.isStartWithSavePoint or bool(asked.restoreMode)
+        source = asked.restoreSourceJobId or asked.jobId
+        if asked.restoreMode.upper() not in ("", *RESTORE_MODES):
             raise UserError(
-                "A job cannot start from another job's checkpoint. Stop it with a savepoint"
-                " (/stop-job with isStopWithSavePoint) and submit it with isStartWithSavePoint.",
+                f"'{asked.restoreMode}' is no restoreMode. Good ones: {', '.join(RESTORE_MODES)}.",
                 code="request",
             )
+        if asked.restoreSourceJobId and not restore:
+            raise UserError(
+                "restoreSourceJobId needs isStartWithSavePoint or a restoreMode.", code="request"
+            )
+        if restore and not source:
+            raise UserError(
+                "isStartWithSavePoint and restoreMode need a jobId or a restoreSourceJobId.",
+                code="request",
+            )
+        if restore and not JOB_ID.fullmatch(source):
+            raise UserError("The restoreSourceJobId is no good.", code="job.id")
         if asked.jobId and not JOB_ID.fullmatch(asked.jobId):
             raise UserError("The jobId is no good.", code="job.id")
         report = Report()
         spec = await asyncio.to_thread(self.api.reader.spec, _asked(text, asked), report)
         job_id = asked.jobId or str(time.time_ns())[:18]
         token = await self._token(text, asked) if asked.jobId else secrets.token_hex(16)
-        restore = asked.isStartWithSavePoint
-        accepted = await self.api.submit(Submit(encode_spec(spec), token, job_id, restore))
+        given = Submit(encode_spec(spec), token, job_id, restore, source=source)
+        accepted = await self.api.submit(given)
         return Submitted(accepted.job_id, accepted.name)
 
     async def _token(self, text: str, asked: SubmitAsked) -> str:
@@ -136,7 +149,12 @@ class OrdersV2:
         Once a life of this id is over and buried, the same request is a new submit.
         """
         lives = [j.incarnation for j in await self.api.history(asked.jobId)]
+        if asked.isStartWithSavePoint or asked.restoreMode:
+            # A restore need not wait until the last life is buried.
+            known = await self.api.lives(await self.api.leader(), asked.jobId)
+            lives = [j.incarnation for j in known if j.status in TERMINAL]
         parts = [asked.jobId, asked.jobName, asked.format, str(asked.isStartWithSavePoint), text]
+        parts += [x for x in (asked.restoreMode, asked.restoreSourceJobId) if x]
         whole = json.dumps([*parts, lives[:1]])
         return hashlib.sha256(whole.encode()).hexdigest()
 

@@ -9,14 +9,15 @@ from holdfast.testing.chaos import (
     windows_e,
     windows_f,
     windows_f2,
+    windows_g,
     windows_p,
     windows_w,
 )
 from holdfast.testing.chaos.scene import SCENARIOS, Scenario
 
 GROUPS = (
-    windows_a, windows_b, windows_c, windows_d, windows_e, windows_f, windows_f2, windows_p,
-    windows_w,
+    windows_a, windows_b, windows_c, windows_d, windows_e, windows_f, windows_f2, windows_g,
+    windows_p, windows_w,
 )  # fmt: skip
 """Importing them has registered their scenarios."""
 

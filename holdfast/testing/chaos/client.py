@@ -72,17 +72,28 @@ class Client:
                     return answer
             await asyncio.sleep(PAUSE_S)
 
+    async def remove(self, path: str) -> Answer:
+        """Ask all masters in turn to remove something until one answers yes or no."""
+        while True:
+            for name in self._urls:
+                answer = await asyncio.to_thread(self._request, name, path, None, "DELETE")
+                if answer and answer.status not in (421, 503):
+                    return answer
+            await asyncio.sleep(PAUSE_S)
+
     async def ask_one(
         self, name: str, path: str, body: dict[str, Any] | None = None
     ) -> Answer | None:
         """Ask one master once; None if it does not answer."""
         return await asyncio.to_thread(self._request, name, path, body)
 
-    def _request(self, name: str, path: str, body: dict[str, Any] | None) -> Answer | None:
+    def _request(
+        self, name: str, path: str, body: dict[str, Any] | None, method: str | None = None
+    ) -> Answer | None:
         data = None if body is None else json.dumps(body).encode()
         # A standby is to say so, not to hand the request on: a test asks this very master.
         headers = {"Authorization": f"Bearer {self._token}", "holdfast-follows": "1"}
-        request = urllib.request.Request(self._urls[name] + path, data, headers)
+        request = urllib.request.Request(self._urls[name] + path, data, headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=REQUEST_S) as answer:
                 return Answer(name, answer.status, json.load(answer))

@@ -32,6 +32,7 @@ from holdfast.testing.oracle.events import (
     Try,
     Write,
     read_events,
+    record_of,
 )
 from holdfast.testing.oracle.story import Story
 
@@ -111,7 +112,8 @@ class Ledger:
     def end(self, job: str) -> JobStatus | None:
         """Return how the last life of a job ended, as its history says."""
         ends = [v for k, v in self.values.items() if k.startswith(f"history/{job}/")]
-        return decode(Job, ends[-1]).status if ends else None
+        lives = [decode(Job, value) for value in ends]
+        return max(lives, key=lambda life: life.life).status if lives else None
 
 
 def tell(
@@ -198,15 +200,7 @@ def _maker(tries: list[Try], standing: Mapping[str, int], at: float) -> Try | No
 
 
 def _write(change: Change, at: float, maker: Try | None) -> Write:
-    record: Job | Pipeline | str | None = None
-    if change.item:
-        value = change.item.value
-        if change.key.startswith(("job/", "history/")):
-            record = decode(Job, value)
-        elif change.key.startswith("pipeline/"):
-            record = decode(Pipeline, value)
-        else:
-            record = value.decode()
+    record = record_of(change.key, change.item.value.decode() if change.item else None)
     return Write(
         at=at,
         process=maker.process if maker else "",

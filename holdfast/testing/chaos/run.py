@@ -9,7 +9,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import monotonic
 
+from holdfast.core.saved import Saved
 from holdfast.errors import HoldfastError
+from holdfast.master.records import decode
 from holdfast.testing.chaos.client import Client
 from holdfast.testing.chaos.cluster import TOKEN, WORKERS, Cluster
 from holdfast.testing.chaos.jobs import ONCE
@@ -22,6 +24,7 @@ from holdfast.testing.oracle.events import Event, Fault, Left, to_line
 SCENARIO_S = 180.0
 READY_S = 300.0
 WAIVED = ("I17",)
+STAYS = ("history/", "past/", "saved/", "heir/")
 """I17 judges by who knew what when, which the logs of real processes do not say."""
 
 
@@ -180,10 +183,14 @@ def _left(scene: Scene) -> list[str]:
     found = []
     for job in scene.jobs.values():
         keys = [k for k in scene.cluster.ledger.values if k.split("/")[1:2] == [job.id]]
-        found += [f"key {k}" for k in keys if not k.startswith(("history/", "past/"))]
+        found += [f"key {k}" for k in keys if not k.startswith(STAYS)]
+        values = [v for k, v in scene.cluster.ledger.values.items() if k.startswith("saved/")]
+        states = [s for s in (decode(Saved, v) for v in values) if s.job == job.id]
+        kept = {scene.cluster.folder / "blobs" / name for s in states for name in s.blobs}
         blobs = scene.cluster.folder / "blobs" / job.id
-        found += [f"blob {p}" for p in sorted(blobs.rglob("*")) if p.is_file()]
-        found += [f"staged {name}" for name in job.shape.left(job.out, job.sink)]
+        found += [f"blob {p}" for p in sorted(blobs.rglob("*")) if p.is_file() and p not in kept]
+        if not any(state.unfinished for state in states):
+            found += [f"staged {name}" for name in job.shape.left(job.out, job.sink)]
     return found
 
 

@@ -338,7 +338,8 @@ class Scene:
 
     def _over(self, id: str) -> bool:
         ledger = self.cluster.ledger
-        return ledger.job(id) is None and ledger.end(id) is not None
+        graves = [k for k in ledger.values if k.startswith(f"grave/{id}/")]
+        return ledger.job(id) is None and ledger.end(id) is not None and not graves
 
     def untouched(self) -> None:
         """Claim that no task was started a second time."""

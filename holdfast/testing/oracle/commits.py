@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from holdfast.core.checkpoint import Completed
 from holdfast.core.commit import CommitStatus
 from holdfast.core.job import TERMINAL, JobStatus
 from holdfast.core.pipeline import FAILED, Pipeline
@@ -25,14 +26,14 @@ def rows(story: Story) -> Iterator[str]:
             yield f"I44 {table} shows {len(doubled)} rows of {life.job} twice"
     for life, jobs in story.jobs.items():
         if jobs[-1].status is JobStatus.FINISHED and story.expected.get(life.job):
-            wanted = story.expected[life.job] - _before(story, life)
+            wanted = story.expected[life.job] - before(story, life)
             for table in sorted({t for t, owner in seen if owner.job == life.job}) or ["any"]:
                 lost = wanted - set(seen[(table, life)])
                 if lost:
                     yield f"I43 {table} lacks {len(lost)} rows of {life.job}, which is FINISHED"
 
 
-def _before(story: Story, life: Life) -> set[tuple[str, int]]:
+def before(story: Story, life: Life) -> set[tuple[str, int]]:
     """Return the rows that an earlier life has shown, up to the savepoint this one began at."""
     parts = [p for p in story.pipelines if p.life == life]
     begun = [(s, at) for p in parts for s, at in story.restored(p).items()]
@@ -137,10 +138,9 @@ def remembered(story: Story) -> Iterator[str]:
     """I53 I50: what listeners remember, and the watermark, go with a savepoint."""
     for part, states in story.pipelines.items():
         began = states[0]
-        former = next(
-            (p for p, done in story.completed.items() for c in done if c.blob == began.restore),
-            None,
-        )
+        origin = story.jobs[part.life][0].origin if part.life in story.jobs else ""
+        job, _, incarnation = origin.partition("/")
+        former = Part(job, incarnation, part.number) if origin else None
         if former is None or not story.pipelines.get(former):
             continue
         left = story.pipelines[former][-1].commits
@@ -186,10 +186,17 @@ def sweeping(story: Story) -> Iterator[str]:
         for key, record in records.items.items():
             if not isinstance(record, Pipeline) or record.status is FAILED:
                 continue
-            for waiting in record.commits.waiting:
-                needed = {f for files in (story.files(waiting) or {}).values() for f in files}
-                if needed & set(sweep.files):
-                    yield f"I56 a file was removed that {key} still has to commit"
+            if _needs(story, record.commits.waiting) & set(sweep.files):
+                yield f"I56 a file was removed that {key} still has to commit"
+        for name, state in records.states.items():
+            needed = {f for p in state.parts for f in _needs(story, p.waiting)}
+            if (needed - shown) & set(sweep.files) and not state.removed:
+                yield f"I56 a file was removed that saved state {name} has to commit"
+
+
+def _needs(story: Story, waiting: tuple[Completed, ...]) -> set[str]:
+    found = [story.files(done) or {} for done in waiting]
+    return {f for files in found for several in files.values() for f in several}
 
 
 def settled(story: Story) -> Iterator[str]:

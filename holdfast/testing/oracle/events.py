@@ -15,10 +15,11 @@ import msgspec
 
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
+from holdfast.core.saved import Saved
 from holdfast.errors import HoldfastError
 from holdfast.master.records import decode, encode
 
-Record = Job | Pipeline | str
+Record = Job | Pipeline | Saved | str
 Positions = tuple[tuple[str, Any], ...]
 
 
@@ -356,7 +357,7 @@ def from_facts(facts: Mapping[str, Any]) -> Event | None:
 def to_line(event: Event) -> str:
     """Return an event as one line of JSON, without the line's end."""
     facts = {n: getattr(event, n) for n in _NAMES[type(event)]}
-    if isinstance(event, Write) and isinstance(event.record, Job | Pipeline):
+    if isinstance(event, Write) and isinstance(event.record, Job | Pipeline | Saved):
         facts["record"] = encode(event.record).decode()
     return json.dumps({"kind": type(event).__name__.lower(), **facts}, separators=(",", ":"))
 
@@ -367,7 +368,7 @@ def from_line(line: str) -> Event:
         facts = msgspec.json.decode(line, type=dict[str, Any])
         kind = KINDS[facts.pop("kind")]
         if kind is Write:
-            facts["record"] = _record(facts["key"], facts.get("record"))
+            facts["record"] = record_of(facts["key"], facts.get("record"))
             return Write(**facts)
         return msgspec.convert(facts, kind)
     except (msgspec.DecodeError, KeyError, TypeError) as error:
@@ -392,9 +393,12 @@ def read_events(paths: Iterable[Path]) -> list[Event]:
     return found
 
 
-def _record(key: str, text: str | None) -> Record | None:
+def record_of(key: str, text: str | None) -> Record | None:
+    """Read what a key holds."""
     if text is None:
         return None
-    if key.startswith(("job/", "history/")):
+    if key.startswith(("job/", "history/", "grave/")):
         return decode(Job, text.encode())
+    if key.startswith("saved/"):
+        return decode(Saved, text.encode())
     return decode(Pipeline, text.encode()) if key.startswith("pipeline/") else text

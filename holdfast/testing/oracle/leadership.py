@@ -60,7 +60,10 @@ def _question(event: Event) -> tuple[tuple[str, ...], str]:
     """Return who was asked what, and the key of the record that decides it."""
     match event:
         case Client():
-            return (event.by, event.what, event.job, event.incarnation), f"job/{event.job}"
+            key = f"job/{event.job}"
+            if event.what == "forget":
+                key = f"saved/{event.job}/{event.incarnation}"
+            return (event.by, event.what, event.job, event.incarnation), key
         case Heard() | Order():
             worker = event.worker if isinstance(event, Heard) else event.to
             task = (event.job, event.incarnation, event.task, str(event.attempt))

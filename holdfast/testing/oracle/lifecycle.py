@@ -65,7 +65,7 @@ def ends(story: Story) -> Iterator[str]:
         match event:
             case Write(key="leader"):
                 leader = "" if event.deleted else event.process
-            case Write(record=Job() | Pipeline() as record) if event.key[:8] != "history/":
+            case Write(record=Job() | Pipeline() as record) if not _stays(event):
                 if life_of(record) in records.ends:
                     yield f"I11 {event.key} changed after the job's end"
             case Order(order="DeployTask" | "Barrier"):
@@ -75,8 +75,21 @@ def ends(story: Story) -> Iterator[str]:
                     yield f"{number} {event.order} of {event.job}, which is {end[0]}"
             case Publish() if event.process == leader:
                 owner = story.owner(event.user)
-                if owner and owner[0].life in records.ends:
+                over = owner and owner[0].life in records.ends
+                if owner and over and not _finishes(records, owner[0]):
                     yield f"I11 a commit of {owner[0].job} began after its end"
+
+
+def _stays(write: Write) -> bool:
+    """Say whether a write only keeps what a life that is over was at its end."""
+    return write.key.startswith(("history/", "grave/"))
+
+
+def _finishes(records: Records, part: Part) -> bool:
+    """Say whether a life that goes on is finishing the commits of a pipeline that is over."""
+    going = [p for p in records.items.values() if isinstance(p, Pipeline) and p.owes_former]
+    formers = [Part(f.job, f.incarnation, f.pipeline) for p in going for f in p.formers]
+    return part in formers
 
 
 def visible(story: Story) -> Iterator[str]:
@@ -191,9 +204,16 @@ def queue(story: Story) -> Iterator[str]:
                     yield f"I17 {task} of {life.job} was placed twice"
                 placed.add((part_of(record), task))
                 earlier = list(known)[: list(known).index(life)] if life in known else []
+                # One that has a former life's commits to finish waits for those, not for a place.
+                earlier = [x for x in earlier if not _owes(records, x)]
                 if any(event.at - known[other] > DECIDED_S for other in earlier):
                     yield f"I17 {life.job} started before a job that was submitted earlier"
                 known.pop(life, None)
+
+
+def _owes(records: Records, life: Life) -> bool:
+    parts = [p for p in records.items.values() if isinstance(p, Pipeline) and life_of(p) == life]
+    return any(p.formers for p in parts)
 
 
 def _placed_first(old: Pipeline | None, new: Pipeline) -> list[str]:

@@ -83,6 +83,8 @@ PROMISES = {
     "I77": "Reads that decide are linearizable.",
     "I78": "A record of another version is refused, never half read.",
     "I79": "What a commit has shown stays shown until a later commit of the same table removes it.",
+    "I80": "What a life leaves to go on from is written with its end, and stays until removed.",
+    "I81": "Lives that go on from one another show every row once between them.",
     "L1": "After the faults somebody leads within two leases.",
     "L2": "A job that runs completes checkpoints.",
     "L3": "Every bounded job comes to an end.",

@@ -1,18 +1,22 @@
 """G. Savepoints: whole, kept, and nothing shows after them."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from holdfast.core.checkpoint import Kind
-from holdfast.core.job import JobStatus
+from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import Pipeline
-from holdfast.testing.oracle.events import Drop
-from holdfast.testing.oracle.story import Story, part_of
+from holdfast.core.saved import KINDS, Saved
+from holdfast.testing.oracle.commits import before
+from holdfast.testing.oracle.events import Drop, Write
+from holdfast.testing.oracle.story import Life, Story, life_of, part_of
 
 
 def parts(story: Story) -> Iterator[str]:
     """I59: a savepoint has a whole part of every pipeline, and its parts are never removed."""
-    dropped = {d.name for d in story.of(Drop)}
     for life, jobs in story.jobs.items():
         end = jobs[-1]
         if end.status is not JobStatus.SAVEPOINT_DONE:
@@ -22,8 +26,10 @@ def parts(story: Story) -> Iterator[str]:
         saved = dict(end.saved)
         if len(saved) != end.pipelines or any(b not in blobs.get(n, ()) for n, b in saved.items()):
             yield f"I59 the savepoint of {life.job} lacks a pipeline"
-        if dropped & set(saved.values()):
-            yield f"I59 a part of the savepoint of {life.job} was removed"
+    for drop, records in story.walk(Drop):
+        for state in records.states.values():
+            if drop.name in state.blobs and not state.removed:
+                yield f"I59 a part of saved state {state.id} was removed"
 
 
 def given_up(story: Story) -> Iterator[str]:
@@ -76,4 +82,63 @@ def one_request(story: Story) -> Iterator[str]:
                 yield "I63 a pipeline has both a savepoint and a final checkpoint"
 
 
-CHECKS = (parts, given_up, last_cut, kept, one_request)
+def left(story: Story) -> Iterator[str]:
+    """I80: a life that can be gone on from leaves a saved state with its end, in one transaction.
+
+    It stays as it was left until it is removed.
+    """
+    at: dict[int, set[str]] = defaultdict(set)
+    for write in story.of(Write):
+        at[write.revision].add(write.key)
+    ended: set[Life] = set()
+    states: dict[str, Saved] = {}
+    for write in story.of(Write):
+        record = write.record
+        if isinstance(record, Saved):
+            known = states.setdefault(record.id, record)
+            if replace(record, removed=False) != known:
+                yield f"I80 saved state {record.id} was changed"
+        elif isinstance(record, Job) and record.status in KINDS and life_of(record) not in ended:
+            ended.add(life_of(record))
+            own = [p for p in story.completed if p.life == life_of(record) and story.completed[p]]
+            if own and f"saved/{record.id}/{record.incarnation}" not in at[write.revision]:
+                yield f"I80 {record.id} is {record.status} and left nothing to go on from"
+        if write.deleted and write.key.startswith("saved/"):
+            name = write.key.removeprefix("saved/")
+            if not removed_before(story, write, name):
+                yield f"I80 saved state {name} is gone, and nobody removed it"
+
+
+def removed_before(story: Story, gone: Write, name: str) -> bool:
+    """Say whether a state was on its way out when it went."""
+    return any(
+        isinstance(w.record, Saved) and w.record.id == name and w.record.removed
+        for w in story.of(Write)
+        if w.revision < gone.revision
+    )
+
+
+def line(story: Story) -> Iterator[str]:
+    """I81: the lives that go on from one another show every row once between them.
+
+    A life that a user began elsewhere on purpose begins a line of its own.
+    """
+    seen: dict[tuple[str, Life], Counter[Any]] = defaultdict(Counter)
+    for (table, user), snapshots in story.snapshots.items():
+        owner = story.owner(user)
+        if owner and owner[0].life in story.lines:
+            for file in (f for s in snapshots for f in s.files):
+                seen[(table, story.lines[owner[0].life])].update(story.rows.get(file, ()))
+    for (table, first), counted in seen.items():
+        doubled = [r for r, n in counted.items() if n > 1]
+        if doubled:
+            yield f"I81 {table} shows {len(doubled)} rows of {first.job} twice, in two lives"
+        ends = [x for x, root in story.lines.items() if root == first]
+        done = [x for x in ends if story.jobs[x][-1].status is JobStatus.FINISHED]
+        # A line that a user began on purpose goes on after rows of another one.
+        lost = (story.expected.get(first.job) or frozenset()) - set(counted) - before(story, first)
+        if done and lost:
+            yield f"I81 {table} lacks {len(lost)} rows of {first.job}, which finished"
+
+
+CHECKS = (parts, given_up, last_cut, kept, one_request, left, line)

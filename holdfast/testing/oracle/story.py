@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from holdfast.core.checkpoint import Completed
 from holdfast.core.job import TERMINAL, Job, JobStatus
 from holdfast.core.pipeline import Pipeline
+from holdfast.core.saved import Saved
 from holdfast.master import blob
 from holdfast.master.ports import BlobBad, commit_user
 from holdfast.testing.oracle.describe import file_name
@@ -52,12 +53,16 @@ class Records:
 
     def __init__(self) -> None:
         self.items: dict[str, Job | Pipeline] = {}
+        self.states: dict[str, Saved] = {}
         self.ends: dict[Life, tuple[JobStatus, int | None]] = {}
 
     def take(self, write: Write) -> None:
         """Apply a write."""
         if write.deleted:
             self.items.pop(write.key, None)
+            self.states.pop(write.key.removeprefix("saved/"), None)
+        elif isinstance(write.record, Saved):
+            self.states[write.record.id] = write.record
         elif isinstance(write.record, Job | Pipeline) and not write.key.startswith("history/"):
             self.items[write.key] = write.record
             if isinstance(write.record, Job) and write.record.status in TERMINAL:
@@ -120,6 +125,25 @@ class Story:
         for write in self.of(Write):
             if isinstance(write.record, Job) and write.key.startswith("job/"):
                 found[life_of(write.record)].append(write.record)
+        return found
+
+    @cached_property
+    def handed(self) -> dict[int, set[Life]]:
+        """Which lives gave their id away to the next one, by the revision at which they did."""
+        found: dict[int, set[Life]] = defaultdict(set)
+        for write in self.of(Write):
+            if isinstance(write.record, Job) and write.key.startswith("grave/"):
+                found[write.revision].add(life_of(write.record))
+        return found
+
+    @cached_property
+    def lines(self) -> dict[Life, Life]:
+        """Each life and the first of its line: the one that began from nothing."""
+        found: dict[Life, Life] = {}
+        for life, jobs in self.jobs.items():
+            origin = jobs[0].origin
+            before = Life(*origin.split("/")) if origin else None
+            found[life] = found.get(before, before) if before else life
         return found
 
     @cached_property

@@ -14,7 +14,7 @@ def burials(story: Story) -> Iterator[str]:
     buried: dict[int, list[Write]] = defaultdict(list)
     for write, records in story.walk(Write):
         record = records.items.get(write.key)
-        if write.deleted and record:
+        if write.deleted and record and not story.handed.get(write.revision):
             buried[write.revision].append(write)
             if life_of(record) not in records.ends:
                 yield f"I65 {write.key} was removed before its job's end"
@@ -25,8 +25,9 @@ def burials(story: Story) -> Iterator[str]:
         if jobs != parts:
             yield f"I66 {sorted(keys)} went without the rest"
         entries = {w.key for w in story.of(Write) if w.revision == revision}
-        if jobs and not any(k.startswith("history/") for k in entries):
-            yield f"I64 {', '.join(sorted(jobs))} went without leaving its end"
+        graves = {k for k in keys if k.startswith("grave/")}
+        if (jobs or graves) and not any(k.startswith("history/") for k in entries):
+            yield f"I64 {', '.join(sorted(jobs | graves))} went without leaving its end"
 
 
 def leftovers(story: Story) -> Iterator[str]:
@@ -36,11 +37,13 @@ def leftovers(story: Story) -> Iterator[str]:
 
 
 def reuse(story: Story) -> Iterator[str]:
-    """I68: an id is free again only when the last life's records are gone."""
+    """I68: an id is free again when the last life's records are gone, or have a grave."""
     for write, records in story.walk(Write):
         old = records.items.get(write.key)
         new = write.record
-        if old and isinstance(new, Job | Pipeline) and life_of(old) != life_of(new):
+        handed = story.handed.get(write.revision, set())
+        taken = old and isinstance(new, Job | Pipeline) and life_of(old) != life_of(new)
+        if old and taken and life_of(old) not in handed:
             yield f"I68 {write.key} was taken while its last life was there"
 
 

@@ -9,6 +9,7 @@ from holdfast.testing.sim import (
     mutants_life,
     mutants_lost,
     mutants_open,
+    mutants_saved,
     mutants_shown,
 )
 from holdfast.testing.sim.mutants import REGISTER, Caught, catch
@@ -16,7 +17,7 @@ from holdfast.testing.sim.swarm import spread
 
 MODULES = (
     mutants_end, mutants_commit, mutants_life, mutants_lost, mutants_fence, mutants_open,
-    mutants_shown,
+    mutants_saved, mutants_shown,
 )  # fmt: skip
 MUTANTS = {one.name: one for one in REGISTER}
 assert len(MUTANTS) == len(REGISTER), "two mutants have one name"

@@ -219,7 +219,7 @@ def listeners_skipped_for_commits_found() -> Iterator[None]:
     make = PipelineKeeper._commit
 
     async def quick(self: PipelineKeeper, effect: Commit) -> None:
-        content = blob.read(await self._blob(effect.completed.blob))
+        content = blob.read(await self.blob_of(effect.completed.blob))
         state, number = self.state, effect.completed.number
         for sink in {s.sink for s in content.staged}:
             user = commit_user(state.job, state.incarnation, state.number, sink)
@@ -238,7 +238,7 @@ def listeners_skipped_for_commits_found() -> Iterator[None]:
 @mutant("listeners hear again of what earlier commits have shown", "I53", seeds(60))
 def listeners_hear_of_everything() -> Iterator[None]:
     async def everything(self: PipelineKeeper, done: Completed) -> Any:
-        return blob.read(await self._blob(done.blob)).to_commit(0)
+        return blob.read(await self.blob_of(done.blob)).to_commit(0)
 
     with _told_complete(lambda barrier: 0), swapped(PipelineKeeper, "_shown", everything):
         yield

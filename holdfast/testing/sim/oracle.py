@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from holdfast.core.election import ACT_SHARE
-from holdfast.core.job import Job
+from holdfast.core.saved import Saved
+from holdfast.master.records import decode
 from holdfast.testing.oracle.check import CHECKS, check_story
 from holdfast.testing.oracle.events import (
     Event,
@@ -12,7 +13,6 @@ from holdfast.testing.oracle.events import (
     Left,
     Setting,
     Stuck,
-    Write,
     from_facts,
 )
 from holdfast.testing.oracle.story import Story
@@ -40,7 +40,7 @@ def story_of(world: "World", stuck: list[str]) -> Story:
     events: list[Event] = [_setting(world), *_expected(world), *told]
     events += [Stuck(at=at, why=why) for why in (*stuck, *errors)]
     if not stuck:
-        events += [Left(at=at, thing=thing) for thing in _left(world, told)]
+        events += [Left(at=at, thing=thing) for thing in _left(world)]
     return Story(events)
 
 
@@ -68,11 +68,22 @@ def _expected(world: "World") -> Iterator[Expect]:
         )
 
 
-def _left(world: "World", told: list[Event]) -> list[str]:
-    """What no job needs any more.  Savepoints outlive their job, and the history of it too."""
+def _left(world: "World") -> list[str]:
+    """What no job needs any more.  Saved states outlive their job, and the history of it too."""
+    items = world.store.items
+    states = [decode(Saved, i.value) for k, i in items.items() if k.startswith("saved/")]
     held = {f for t in world.tables.tables.values() for s in t.snapshots for f in s.files}
-    buried = [w.record for w in told if isinstance(w, Write) and w.key.startswith("history/")]
-    saved = {name for job in buried if isinstance(job, Job) for _, name in job.saved}
-    left = [f"staged file {f}" for f in world.tables.files if f not in held]
-    left += [f"key {k}" for k in world.store.items if k.startswith(("job/", "pipeline/"))]
+    needed = {f"{s.job}/{s.incarnation}" for s in states if s.unfinished}
+    staged = [f for f in world.tables.files if f not in held]
+    left = [f"staged file {f}" for f in staged if "/".join(f.split("/")[:2]) not in needed]
+    left += [f"key {k}" for k in items if k.startswith(("job/", "pipeline/", "grave/"))]
+    left += [f"key saved/{s.id}" for s in states if s.removed]
+    ids = {s.id for s in states}
+    left += [f"key {k}" for k in items if k.startswith("heir/") and _heir_of(k) not in ids]
+    saved = {name for state in states for name in state.blobs}
     return left + [f"blob {b}" for b in world.blobs.objects if b not in saved]
+
+
+def _heir_of(key: str) -> str:
+    """Return the saved state that a life is the heir of, from the key that says so."""
+    return "/".join(key.split("/")[1:3])

@@ -21,7 +21,7 @@ Script = Callable[[World], Coroutine[Any, Any, None]]
 
 @dataclass(frozen=True)
 class Wish:
-    """What a user asks of one life of a job: `cancel` or `savepoint`."""
+    """What a user asks of one life of a job: `cancel`, `savepoint` or `forget` (a saved state)."""
 
     job: str
     after_s: float
@@ -44,20 +44,34 @@ STRIKES = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """A table that refuses every commit for a while, until a person has mended it."""
+
+    sink: str
+    from_s: float
+    to_s: float
+
+
 @dataclass
 class Plan:
-    """What happens in a run.  `crashes` maps (moment, occurrence) to kill or pause[:seconds]."""
+    """What happens in a run.  `crashes` maps (moment, occurrence) to kill or pause[:seconds].
+
+    `rest_s`: how long users wait before they have a job go on.
+    """
 
     jobs: tuple[JobSpec, ...] = (JobSpec("j"),)
     lives: int = 1
     faults: Faults = field(default_factory=Faults)
     strikes: tuple[Strike, ...] = ()
     wishes: tuple[Wish, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
     crashes: dict[tuple[str, int], str] = field(default_factory=dict)
     script: Script | None = None
     settings: Settings = field(default_factory=Settings)
     faulty_s: float = FAULTY_S
     in_order: bool = False
+    rest_s: float = 0.0
 
     def wished(self, job: JobSpec, life: int) -> list[Wish]:
         """Return what is asked of one life; one that never ends by itself is cancelled at last."""
@@ -78,7 +92,7 @@ SHAPES = (
 def random_plan(seed: int) -> Plan:
     """Draw a plan from a seed: jobs, lives, wishes and which kinds of faults are on."""
     rng = random.Random(f"plan {seed}")
-    lives = rng.choice([1, 2])
+    lives = rng.choice([1, 2, 3])
     jobs = tuple(_job(rng, f"j{i}") for i in range(1, rng.choice([1, 1, 2]) + 1))
     opens = random.Random(f"save modes {seed}")  # its own, so that all else of a seed stays
     jobs = tuple(replace(job, empties=opens.random() < 0.4) for job in jobs)
@@ -89,6 +103,7 @@ def random_plan(seed: int) -> Plan:
         faults=Faults.drawn(rng),
         strikes=_strikes(rng),
         wishes=tuple(w for job, life in parts for w in _wishes(rng, job, life)),
+        refusals=_refusals(rng),
     )
 
 
@@ -109,7 +124,17 @@ def _wishes(rng: random.Random, job: JobSpec, life: int) -> list[Wish]:
         wishes.append(Wish(job.id, rng.uniform(0.5, 12), "savepoint", life))
     if rng.random() < (0.3 if job.rows else 1):
         wishes.append(Wish(job.id, rng.uniform(0.5, 12), "cancel", life))
+    if rng.random() < 0.1:
+        wishes.append(Wish(job.id, rng.uniform(0.5, 12), "forget", life))
     return wishes
+
+
+def _refusals(rng: random.Random) -> tuple[Refusal, ...]:
+    """Now and then a table has other columns than a job, for a while."""
+    if rng.random() > 0.2:
+        return ()
+    from_s = rng.uniform(1, 12)
+    return (Refusal("t", from_s, from_s + rng.uniform(1, 8)),)
 
 
 def _strikes(rng: random.Random) -> tuple[Strike, ...]:

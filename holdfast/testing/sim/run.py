@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from holdfast.testing.sim.client import Client
 from holdfast.testing.sim.nemesis import nemesis
 from holdfast.testing.sim.oracle import check
-from holdfast.testing.sim.plan import Plan, Script, Strike, Wish, random_plan
+from holdfast.testing.sim.plan import Plan, Refusal, Script, Strike, Wish, random_plan
 from holdfast.testing.sim.viewer import look
 from holdfast.testing.sim.world import MASTERS, WORKERS, World
 
@@ -60,6 +60,8 @@ async def _play(world: World, plan: Plan) -> bool:
     ]
     loop.spawn(None, nemesis(world, plan))
     loop.spawn(None, look(world))
+    for refusal in plan.refusals:
+        loop.spawn(None, _refuse(world, refusal))
     if plan.script:
         loop.spawn(None, plan.script(world))
     healed = False
@@ -77,8 +79,18 @@ async def _play(world: World, plan: Plan) -> bool:
     return False
 
 
+async def _refuse(world: World, refusal: Refusal) -> None:
+    """Have a table refuse commits for a while."""
+    await asyncio.sleep(refusal.from_s)
+    world.note("fault", fault="table refuses", of=refusal.sink)
+    world.tables.table(refusal.sink).refuses = "The table has other columns."
+    await asyncio.sleep(refusal.to_s - refusal.from_s)
+    world.tables.table(refusal.sink).refuses = ""
+
+
 def _at_rest(world: World) -> bool:
     """Nothing left: no records, no tasks, no staged files but the committed ones."""
-    keys = [k for k in world.store.items if k.startswith(("job/", "pipeline/"))]
+    keys = [k for k in world.store.items if k.startswith(("job/", "pipeline/", "grave/"))]
+    keys += [k for k, i in world.store.items.items() if b'"removed":true' in i.value]
     tasks = [t for w in world.workers.values() for t in w.tasks]
     return not keys and not tasks

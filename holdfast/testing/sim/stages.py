@@ -9,7 +9,7 @@ from holdfast.core.pipeline import OVER, Pipeline
 from holdfast.master.ports import Settings
 from holdfast.master.records import decode, job_key, pipeline_key
 from holdfast.testing.sim.nemesis import cut
-from holdfast.testing.sim.plan import Plan, Wish
+from holdfast.testing.sim.plan import Plan, Refusal, Wish
 from holdfast.testing.sim.world import Event, JobSpec, World
 from holdfast.wire.messages import BarrierAck
 
@@ -30,6 +30,20 @@ def saved() -> Plan:
     """A job without an end that is stopped with a savepoint over two pipelines."""
     spec = JobSpec("j", ((("a",),), (("b",),)), rows=0)
     return Plan(jobs=(spec,), wishes=(Wish("j", 3.0, "savepoint"),))
+
+
+def going_on() -> Plan:
+    """Jobs that go on from what they have left: a savepoint, a failure that was mended, and one
+    that was not, whose saved state is removed."""
+    jobs = (
+        JobSpec("on", ((("a",),), (("b",),)), rows=12),
+        JobSpec("mended", ((("a",),),), rows=12, sinks=("shut",)),
+        JobSpec("given_up", ((("a",),),), rows=12, sinks=("closed",)),
+    )
+    wishes = (Wish("on", 2.0, "savepoint"), Wish("given_up", 5.5, "forget", 2))
+    refusals = (Refusal("shut", 1.0, 4.0), Refusal("closed", 1.0, 150.0))
+    settings = Settings(tidy_s=2.0)
+    return Plan(jobs, 2, wishes=wishes, refusals=refusals, settings=settings, rest_s=3.0)
 
 
 def everything() -> Plan:
@@ -147,5 +161,6 @@ STAGES: dict[str, Callable[[], Plan]] = {
     "bounded": bounded,
     "again": again,
     "saved": saved,
+    "going_on": going_on,
     "everything": everything,
 }

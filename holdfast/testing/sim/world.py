@@ -6,10 +6,10 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.core.commit import Carried, Commits
 from holdfast.core.completion import Completion
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
+from holdfast.core.saved import Saved
 from holdfast.core.task import Task
 from holdfast.master.master import Master
 from holdfast.master.ports import Ports, Settings
@@ -54,12 +54,9 @@ class JobSpec:
         """Return how many rows a source has."""
         return dict(self.lengths).get(source, self.rows)
 
-    def records(
-        self, incarnation: str, restore: Any = None, carried: tuple[Carried, ...] = ()
-    ) -> tuple[Job, tuple[Pipeline, ...]]:
+    def records(self, incarnation: str) -> tuple[Job, tuple[Pipeline, ...]]:
         """Return the records that a submit of this job writes."""
         sources: dict[str, tuple[str, ...]] = {}
-        begun = {one.pipeline: one.commits for one in carried}
         pipelines = []
         for number, tasks in enumerate(self.pipelines, 1):
             made = []
@@ -71,13 +68,15 @@ class JobSpec:
             pipelines.append(
                 Pipeline(
                     self.id, incarnation, number, tuple(made), Completion(names),
-                    retry_times=self.retry_times, restore=(restore or {}).get(number),
-                    commits=begun.get(number, Commits()),
+                    retry_times=self.retry_times, sinks=self.sinks,
                 )
             )  # fmt: skip
         said = {"rows": self.rows, "lengths": dict(self.lengths), "sources": sources}
         spec = json.dumps(said | ({"empties": True} if self.empties else {}))
-        job = Job(self.id, incarnation, f"token-{incarnation}", self.id, spec, len(pipelines))
+        life = int(incarnation.removeprefix("i"))
+        job = Job(
+            self.id, incarnation, f"token-{incarnation}", self.id, spec, len(pipelines), life=life
+        )
         return job, tuple(pipelines)
 
 
@@ -306,8 +305,10 @@ class SimPoints:
 
 
 def _record(change: Put) -> object:
-    if change.key.startswith("job/") or change.key.startswith("history/"):
+    if change.key.startswith(("job/", "history/", "grave/")):
         return decode(Job, change.value)
+    if change.key.startswith("saved/"):
+        return decode(Saved, change.value)
     if change.key.startswith("pipeline/"):
         return decode(Pipeline, change.value)
     return change.value.decode()

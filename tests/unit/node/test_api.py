@@ -181,7 +181,7 @@ def test_a_restore_needs_a_savepoint(tmp_path: Path) -> None:
         assert api.master.leader
         while "one" in api.master.leader.jobs:
             await asyncio.sleep(0.01)
-        with pytest.raises(UserError, match="ended as CANCELED and left no savepoint"):
+        with pytest.raises(UserError, match="ended as CANCELED and left nothing"):
             await api.submit(asked("one", restore=True))
 
     leading(tmp_path, test)

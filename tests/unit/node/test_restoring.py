@@ -6,10 +6,13 @@ import pytest
 
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
-from holdfast.core.commit import Carried
+from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Counts
+from holdfast.core.saved import Saved, SavedKind, SavedPart
 from holdfast.errors import UserError
 from holdfast.master.blob import VERSION, Content
+from holdfast.master.resume import resumed
+from holdfast.master.submit import new_records
 from holdfast.node.restoring import Given, GoingOn, go_on
 from holdfast.plan.load import parse_job
 from holdfast.plan.spec import Spec, decode_spec, encode_spec
@@ -57,14 +60,20 @@ def test_sources_that_change_places_keep_their_positions(registry: Registry) -> 
         2: {"Source[1]-LocalFile": "at b"},
         3: {"Source[2]-LocalFile": "at a"},
     }
-    former = [
-        Carried(n, 10 * n, json.dumps({f"Sink[{n - 1}]-LocalFile": {"pending": n}})) for n in (1, 2)
+    saved = Saved(
+        "j", "1", 1, SavedKind.SAVEPOINT, "j", "", tuple(
+            SavedPart(n, "b", 5, 5, 10 * n, json.dumps({f"Sink[{n - 1}]-LocalFile": {"pending": n}}),  # noqa: E501
+                      sources=(f"Source[{n - 1}]-LocalFile",), sinks=(f"Sink[{n - 1}]-LocalFile",))
+            for n in (1, 2)
+        ), Totals(), 0.0, 0.0, 0.0,
+    )  # fmt: skip
+    _, pipelines = new_records("j", "2", "token", "", found.move.after)
+    commits = [p.commits for p in resumed(saved, found.move.moved, pipelines)]
+    assert [(c.watermark, c.listeners) for c in commits] == [
+        (None, ""),
+        (20, '{"Sink[0]-LocalFile":{"pending":2}}'),
+        (10, '{"Sink[2]-LocalFile":{"pending":1}}'),
     ]
-    assert found.carried(former) == (
-        Carried(1, None, ""),
-        Carried(2, 20, '{"Sink[0]-LocalFile":{"pending":2}}'),
-        Carried(3, 10, '{"Sink[2]-LocalFile":{"pending":1}}'),
-    )
     assert found.matching.said[0] == "Source[1]-LocalFile (path = /data/b) goes on."
 
 

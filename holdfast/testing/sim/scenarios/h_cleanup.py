@@ -8,7 +8,7 @@ from holdfast.master.records import encode, job_key, pipeline_key
 from holdfast.store.contract import Guard, Item, Put
 from holdfast.testing.sim.scenarios import moments
 from holdfast.testing.sim.scenarios.c_tasks import fail
-from holdfast.testing.sim.scenarios.g_savepoints import save
+from holdfast.testing.sim.scenarios.g_savepoints import go_on, save, whole
 from holdfast.testing.sim.scenarios.scene import JOB, LEASE_S, Scene, kill_at, window
 from holdfast.testing.sim.world import WORKERS, JobSpec
 from holdfast.wire.messages import BarrierAck, EndReport, Hello
@@ -128,16 +128,21 @@ async def old_cleanup_of_a_paused_leader(s: Scene) -> None:
     s.claim(bool(kept) and kept[-1].status in TERMINAL, "the new life was cut off")
 
 
-@window("H11", LONG)
-async def same_id_from_its_savepoint_too_early(s: Scene) -> None:
+@window("H11", LONG, own_rows=True)
+async def same_id_from_its_savepoint_at_once(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.complete(1)))
     await save(s)
-    await s.saw(moments.job("SAVEPOINT_DONE"))
-    records = LONG.records("i2", dict(s.job().saved))
-    said = await s.ask(lambda leader: leader.submit(*records))
+    over = await s.saw(moments.job("SAVEPOINT_DONE"))
+    said = await s.ask(lambda leader: leader.submit(*LONG.records("i2")))
     s.claim("not free yet" in said, f"the answer was {said}")
+    s.claim(not await go_on(s, "i3"), "it was refused")
+    handed = [e for e in s.world.history.of("write") if e["key"] == "grave/j/i1"]
+    s.prove(bool(handed) and handed[0]["at"] - over["at"] < 5, "the tombstone was gone")
     await s.rest()
-    s.ends("SAVEPOINT_DONE")
+    s.ends("FINISHED")
+    whole(s, "i1", "i3")
+    gone = [e for e in s.world.history.of("write") if e["key"] == "grave/j/i1"][-1]
+    s.claim(gone["at"] - over["at"] >= s.world.settings.tombstone_s, "it stood too short")
 
 
 @window("H12")
@@ -156,7 +161,7 @@ async def date_jumps_by_a_day(s: Scene) -> None:
 async def nothing_stays(s: Scene) -> None:
     await s.kills_leader(moments.pipeline(moments.ready(1)))
     await s.rest()
-    left = sorted(k for k in s.world.store.items if k not in ("leader", "clock"))
+    left = sorted(k for k in s.world.store.items if k not in ("leader", "clock", "led"))
     s.claim(left == ["history/j/i1", "past/j/i1"], f"left {left}")
     s.ends("FINISHED")
 

@@ -6,7 +6,7 @@ from holdfast.core.job import Job
 from holdfast.testing.sim.lake import Snapshot
 from holdfast.testing.sim.scenarios import moments
 from holdfast.testing.sim.scenarios.c_tasks import worker_of
-from holdfast.testing.sim.scenarios.g_savepoints import resume, save
+from holdfast.testing.sim.scenarios.g_savepoints import go_on, save
 from holdfast.testing.sim.scenarios.scene import FOREVER_S, Scene, window
 from holdfast.testing.sim.world import JobSpec
 
@@ -116,7 +116,8 @@ async def what_a_savepoint_knows_is_kept(s: Scene) -> None:
     fill(s)
     await s.saw(moments.pipeline(moments.committed(1)))
     await save(s)
-    await resume(s)
+    await s.saw(moments.job("SAVEPOINT_DONE"))
+    s.claim(not await go_on(s), "it was refused")
     await s.rest()
     s.claim([j.status.value for j in s.records(Job)][-1] == "FINISHED", "the second life failed")
     shows(s)

@@ -139,7 +139,7 @@ F17 *| listeners ran, not recorded | leader killed | repeated
 F18  | listener fails | error | tried again, the commit stays
 F19 *| masters stand still | pause | writers run on
 F20  | older checkpoint whole but behind | torn file | refused, not replayed
-F21  | older savepoint used again | operator | a new life, nothing masked
+F21  | older savepoint used again | operator | refused; a new line if it is wanted
 F22 *| same master leads again | race | a fresh instance
 F23 *| files reported again | repeated | committed once
 F24 *| answer of a stale attempt | late | refused
@@ -172,7 +172,7 @@ H07 *| report while the tombstone stands | late | nothing happens
 H08 *| report after the cleanup | late | nothing is rebuilt
 H09 *| same id while the tombstone stands | same id again | refused with reason and time
 H10 *| cleanup of a paused leader | pause, same id again | the new life is untouched
-H11  | same id from its savepoint too early | same id again | refused
+H11  | same id from its savepoint at once | same id again | handed over; the old life has a grave
 H12  | date jumps by a day | clock | the tombstone stands its time
 H13 *| every key of a job | any | gone
 H14  | many tombstones at a takeover | load | jobs do not wait for them

@@ -1,0 +1,48 @@
+"""Commits that a former life could not finish, and that the life which goes on from it finishes.
+
+They are made before the first task starts, in order, under the identifiers of the life that staged
+them: whatever of them is visible already is found so by the sinks themselves.
+"""
+
+from dataclasses import dataclass, replace
+
+from holdfast.core.checkpoint import Completed
+from holdfast.core.commit import Committed, Listened
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """What one pipeline of a former life has left unfinished.
+
+    `names` says which sink of this life stands for which of that one.  `unheard` is visible, and
+    its listeners have not run.
+    """
+
+    job: str
+    incarnation: str
+    pipeline: int
+    names: tuple[tuple[str, str], ...]
+    waiting: tuple[Completed, ...]
+    unheard: Completed | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to do."""
+        return not self.waiting and self.unheard is None
+
+
+def step(old: Former, event: Committed | Listened) -> Former:
+    """Return what is left after one commit, or after its listeners."""
+    match event:
+        case Committed(number) if not old.unheard and old.waiting[:1]:
+            first = old.waiting[0]
+            if first.number == number:
+                return replace(old, waiting=old.waiting[1:], unheard=first)
+        case Listened(number) if old.unheard and old.unheard.number == number:
+            return replace(old, unheard=None)
+    return old
+
+
+def next_of(formers: tuple[Former, ...]) -> tuple[int, Former] | None:
+    """Return the first that is not settled, and its place; None if all are."""
+    return next(((i, f) for i, f in enumerate(formers) if not f.settled), None)

@@ -1,0 +1,211 @@
+"""Accept a job: the records of a new life, which may go on from a saved state.
+
+All of it is one transaction.  A life that goes on need not wait until the last one of its id is
+cleaned up: that one's record moves to a grave of its own, where its cleanup goes on, in the same
+transaction.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from holdfast.core.job import Job
+from holdfast.core.pipeline import Pipeline
+from holdfast.core.saved import Saved
+from holdfast.errors import Fenced, OutcomeUnknown, Unavailable, UserError
+from holdfast.master import blob
+from holdfast.master.desk import Desk
+from holdfast.master.job_keeper import JobKeeper
+from holdfast.master.ports import BlobBad
+from holdfast.master.records import encode, grave_key, job_key, pipeline_key, saved_key
+from holdfast.master.vault import Heir, Vault
+from holdfast.store.contract import Delete, Guard, Put
+
+STATES_MAX = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a life goes on from: a saved state, and what each new pipeline begins with.
+
+    `contents` are blobs that are already the new life's: mapped, and under number 0.
+    """
+
+    saved: Saved
+    contents: tuple[tuple[int, bytes], ...]
+    write_again: bool = False
+
+
+class Led(Protocol):
+    """What a leader brings to accept a job."""
+
+    desk: Desk
+    vault: Vault
+    jobs: dict[str, JobKeeper]
+
+    def took(
+        self, job: Job, pipelines: tuple[Pipeline, ...], revision: int, former: JobKeeper | None
+    ) -> None:
+        """Keep a life that has just become durable."""
+
+
+async def accept(led: Led, job: Job, pipelines: tuple[Pipeline, ...], start: Start | None) -> None:
+    """Make a new life durable.  The caller has seen to it that its id may be had."""
+    since_s, clock_s, vault = led.desk.ports.clock.date(), led.desk.time.now(), led.vault
+    job = replace(job, since_s=since_s)
+    pipelines = tuple(replace(p, since_s=since_s, clock_s=clock_s) for p in pipelines)
+    if start is None and not vault.of(job.id):
+        await _write(led, job, pipelines, None, ())
+        return
+    async with vault.lock:
+        bases = [s.id for s in vault.of(job.id)] if start is None else [start.saved.id]
+        if len(bases) > STATES_MAX:
+            raise UserError(
+                f"Job {job.id} has {len(bases)} saved states, at most {STATES_MAX} may be there"
+                " when it starts anew. Remove some: holdfast savepoints rm.",
+                code="saved.many",
+            )
+        if start is None:
+            await _write(led, job, pipelines, None, bases)
+            return
+        check_line(vault, start.saved, write_again=start.write_again)
+        job = replace(job, origin="" if vault.past(start.saved) else start.saved.id)
+        vault.bearing.add(job.incarnation)
+        try:
+            named = await _store(led.desk, pipelines, start)
+            await _write(led, job, named, start, bases)
+        finally:
+            vault.bearing.discard(job.incarnation)
+
+
+def check_line(vault: Vault, saved: Saved, *, write_again: bool) -> None:
+    """Refuse to go on from a state if a later life has shown rows that would be written again."""
+    if vault.keeps(saved.job, saved.incarnation) is None:
+        raise UserError(
+            f"Saved state {saved.life} of job {saved.job} is gone. holdfast savepoints lists what"
+            " is there.",
+            code="saved.gone",
+        )
+    past = vault.past(saved)
+    if past and not write_again:
+        more = "; ".join(told(heir) for heir in past)
+        raise UserError(
+            f"Saved state {saved.life} of job {saved.job} is not where its rows end: {more}. To"
+            " start from it would write those rows again. Start from the latest saved state, or"
+            " give --write-again.",
+            code="saved.past",
+        )
+
+
+def told(heir: Heir) -> str:
+    """Say in words what a life has shown, or may show yet."""
+    who = f"job {heir.job}, life {heir.life},"
+    if not heir.over:
+        return f"{who} has gone on from there and is not over"
+    if not heir.shown:
+        return f"{who} may have shown a commit of which nobody heard whether it was made"
+    commits = ", ".join(f"commit {number} of pipeline {p}" for p, number in heir.shown)
+    return f"{who} has shown {heir.rows:,} rows more, up to {commits}"
+
+
+async def _store(desk: Desk, pipelines: tuple[Pipeline, ...], start: Start) -> tuple[Pipeline, ...]:
+    """Store what the pipelines begin with, under names of this life and of this term."""
+    contents, named = dict(start.contents), []
+    for pipeline in pipelines:
+        content = contents.get(pipeline.number)
+        if content is None:
+            named.append(pipeline)  # it is new, and begins at the start of its input
+            continue
+        name = blob.blob_name(pipeline, 0, desk.term)
+        await _put(desk, name, content)
+        named.append(replace(pipeline, restore=name))
+    return tuple(named)
+
+
+async def _put(desk: Desk, name: str, content: bytes) -> None:
+    ports = desk.ports
+    desk.check()
+    try:
+        await ports.durable("saved.import", lambda: ports.blobs.put(name, content))
+    except (Unavailable, OutcomeUnknown) as error:
+        raise Unavailable(f"The saved state could not be taken over: {error} Ask again.") from error
+    try:
+        desk.check()
+    except Fenced:
+        await desk.take_back(name)
+        raise
+
+
+async def _write(
+    led: Led,
+    job: Job,
+    pipelines: tuple[Pipeline, ...],
+    start: Start | None,
+    bases: Sequence[str],
+) -> None:
+    former = led.jobs.get(job.id)
+    if former is None:
+        await _records(led, job, pipelines, start, bases, None)
+        return
+    # Its cleanup may be deleting the records at this moment: either it comes first, or never.
+    async with former.turn:
+        if former.gone:
+            await _records(led, job, pipelines, start, bases, None)
+            return
+        former.close()
+        await former.remember()
+        await _records(led, job, pipelines, start, bases, former)
+
+
+async def _records(
+    led: Led,
+    job: Job,
+    pipelines: tuple[Pipeline, ...],
+    start: Start | None,
+    bases: Sequence[str],
+    former: JobKeeper | None,
+) -> None:
+    """Write the records of a life, and move those of the last one of its id out of their way."""
+    desk, key = led.desk, job_key(job.id)
+    puts: dict[str, Put | Delete] = {key: Put(key, encode(job))}
+    puts |= {k: Put(k, encode(p)) for p in pipelines for k in [pipeline_key(p.job, p.number)]}
+    stands = dict.fromkeys(puts, 0)
+    if former:
+        grave = grave_key(former.state.id, former.state.incarnation)
+        puts[grave], stands[grave] = Put(grave, encode(former.state)), 0
+        stands[key] = former.revision
+        for part in former.pipelines.values():
+            stands[part.key] = part.revision
+            puts.setdefault(part.key, Delete(part.key))
+    if start:
+        stands[saved_key(start.saved.id)] = led.vault.states[start.saved.id].revision
+    changes = [*puts.values(), *led.vault.begins(job, bases)]
+    guards = [Guard(k, revision) for k, revision in stands.items()]
+    if former:
+        revision = await desk.write(guards, changes, key, "job.hand_over")
+    else:
+        revision = await desk.write(guards, changes, key, "job.submit")
+    led.vault.begun(job, bases)
+    led.took(job, pipelines, revision, former)
+
+
+async def contents_of(desk: Desk, saved: Saved) -> dict[int, blob.Content]:
+    """Return where each pipeline of an ended life would go on.  A bad checkpoint is refused here.
+
+    A pipeline that is not among them begins at the start of its input.
+    """
+    found = {}
+    for part in saved.parts:
+        for name in part.blobs:
+            try:
+                content = blob.read(await desk.ports.blobs.get(name))
+            except BlobBad as error:
+                raise UserError(
+                    f"Saved state {saved.life} of job {saved.job} cannot be used: its checkpoint"
+                    f" {name} is lost. {error} Start from another one; holdfast savepoints lists"
+                    " them.",
+                    code="saved.damaged",
+                ) from error
+            if name == part.blob:
+                found[part.pipeline] = content
+    return found

@@ -1,0 +1,93 @@
+"""Finish the commits of a former life: under its identifiers, with the sinks of this life.
+
+A sink of this life has the same table and may have other credentials or another hook: they are
+what a person has mended since.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.core.checkpoint import Completed, Kind
+from holdfast.core.commit import Committed, Listened, later
+from holdfast.core.duties import FinishFormer
+from holdfast.core.former import Former
+from holdfast.core.gather import Staged
+from holdfast.core.pipeline import FormerMoved, PipelineDoomed
+from holdfast.errors import UserError
+from holdfast.master import blob
+from holdfast.master.listen import listen
+from holdfast.master.ports import BlobBad, CommitOrder, ListenOrder, by_sink, commit_user
+from holdfast.master.publish import finish, publish
+
+if TYPE_CHECKING:
+    from holdfast.master.pipeline_keeper import PipelineKeeper
+
+
+async def finish_former(keeper: "PipelineKeeper", effect: FinishFormer) -> None:
+    """Make the next commit of a former life, or have its listeners hear of it."""
+    former = effect.former
+    done = former.unheard or former.waiting[0]
+    try:
+        if former.unheard:
+            heard = await _listen(keeper, former, done, effect.state)
+            moved: Committed | Listened = Listened(done.number, heard)
+        else:
+            moved = await _commit(keeper, former, done)
+    except (UserError, BlobBad) as error:
+        reason = (
+            f"Commit {done.number} of pipeline {former.pipeline} of the life before, which is to be"
+            f" finished first, failed. {error}"
+        )
+        await keeper.handle(PipelineDoomed(reason))
+        return
+    await keeper.handle(FormerMoved(effect.index, moved))
+
+
+async def _commit(keeper: "PipelineKeeper", former: Former, done: Completed) -> Committed:
+    content = await _content(keeper, former, done)
+    names = dict(former.names)
+    if done.kind is Kind.FINAL:
+        rows = {names[old]: content.rows(old) for old in names}
+        await finish(keeper.desk, keeper.life, rows, keeper.failed)
+    mark = later(keeper.state.commits.watermark, content.watermark)
+    for sink, staged in by_sink(content.to_commit(done.previous)).items():
+        if sink in names:
+            user = commit_user(former.job, former.incarnation, former.pipeline, sink)
+            order = CommitOrder(
+                keeper.life, user, done.number, names[sink], _renamed(staged, names), mark
+            )
+            keeper.failed(f"sink {names[sink]} has not answered")
+            await publish(keeper.desk, order, keeper.failed)
+    keeper.failed("")
+    return Committed(done.number, content.watermark)
+
+
+async def _listen(keeper: "PipelineKeeper", former: Former, done: Completed, state: str) -> str:
+    names = dict(former.names)
+    if not await keeper.listens():
+        return state
+
+    async def shown() -> tuple[Staged, ...]:
+        content = await _content(keeper, former, done)
+        return _renamed(content.to_commit(done.previous), names)
+
+    order = ListenOrder(
+        keeper.life,
+        commit_user(former.job, former.incarnation, former.pipeline, ""),
+        done.number, done.kind, tuple(names.values()), keeper.state.commits.watermark, state,
+    )  # fmt: skip
+    heard = await listen(keeper.desk, order, shown, keeper.failed)
+    keeper.failed("")
+    return heard
+
+
+async def _content(keeper: "PipelineKeeper", former: Former, done: Completed) -> blob.Content:
+    content = blob.read(await keeper.blob_of(done.blob))
+    ids = (content.job, content.incarnation, content.pipeline, content.number)
+    if ids != (former.job, former.incarnation, former.pipeline, done.number):
+        raise BlobBad(f"The checkpoint belongs to {ids}, not to commit {done.number} of that life.")
+    return content
+
+
+def _renamed(staged: tuple[Staged, ...], names: dict[str, str]) -> tuple[Staged, ...]:
+    return tuple(replace(s, sink=names[s.sink]) for s in staged if s.sink in names)

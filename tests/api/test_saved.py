@@ -1,0 +1,96 @@
+"""Saved states over REST: left by failures and cancels, listed, gone on from at once, removed."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.job import JobStatus
+from tests.api.served import STREAM, Served, served
+
+
+async def cancelled(master: Served, job: str, *, checkpoints: int = 2) -> None:
+    """Run a job for some checkpoints and cancel it; its tombstone stands a minute."""
+    if job not in (j["job_id"] for j in (await master.get("/api/jobs"))["jobs"]):
+        await master.submit(job)
+    await master.runs(job)
+    for _ in range(checkpoints):
+        await master.checkpoint(job)
+    await master.http.post(f"/api/jobs/{job}/cancel")
+    leader = master.api.master.leader
+    assert leader
+    while leader.jobs[job].state.status is not JobStatus.CANCELED:
+        await asyncio.sleep(0.01)
+
+
+async def listed(master: Served, job: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = await master.get("/api/savepoints", params={"job": job})
+    return found
+
+
+def test_a_cancelled_job_goes_on_at_once(tmp_path: Path) -> None:
+    async def test(master: Served) -> None:
+        await cancelled(master, "a")
+        leader = master.api.master.leader
+        assert leader
+        old = leader.jobs["a"].state
+        (state,) = await listed(master, "a")
+        assert (state["state"], state["kind"], state["rows"]) == (1, "canceled", 100)
+        assert (state["checkpoints"], state["past"]) == ({"1": 2}, [])
+        plain = await master.http.post("/api/submit", json={"text": STREAM, "job_id": "a"})
+        assert plain.status_code == 409, "a job that does not go on waits for the tombstone"
+        body = {"token": "once"}
+        for _ in range(2):  # the same request again is the same restart
+            again = await master.http.post("/api/jobs/a/restart", json=body)
+            assert again.status_code == 200, again.text
+        now = leader.jobs["a"]
+        assert now.state.incarnation != old.incarnation and now.state.life == 2
+        assert now.pipelines[1].state.restore, "it begins with a blob of its own"
+        assert [k.state for k in leader.graves.values()] == [old]
+        busy = await master.http.post("/api/jobs/a/restart", json={})
+        assert busy.status_code == 409 and "is in use" in busy.json()["message"]
+
+    served(tmp_path, test)
+
+
+def test_a_state_stays_until_a_later_life_has_shown_more(tmp_path: Path) -> None:
+    async def test(master: Served) -> None:
+        await cancelled(master, "a")
+        for life in (2, 3, 4):  # they show nothing, and the state stays where to go on
+            again = await master.http.post("/api/jobs/a/restart", json={})
+            assert again.status_code == 200, again.text
+            await cancelled(master, "a", checkpoints=0)
+            assert [s["past"] for s in await listed(master, "a")] == [[]], life
+        await master.http.post("/api/jobs/a/restart", json={})
+        await cancelled(master, "a", checkpoints=1)
+        newest, oldest = await listed(master, "a")
+        assert (newest["state"], newest["past"]) == (5, [])
+        assert (oldest["state"], len(oldest["past"])) == (1, 1)
+        assert "life 5" in oldest["past"][0] and "commit 1 of pipeline 1" in oldest["past"][0]
+        older = await master.http.post("/api/jobs/a/restart", json={"number": 1})
+        assert older.status_code == 409 and older.json()["code"] == "saved.past"
+        other = {"text": STREAM, "job_id": "b", "source": "a", "number": 1, "restore": True}
+        copy = await master.http.post("/api/submit", json=other)
+        assert copy.status_code == 409 and "--write-again" in copy.json()["message"]
+        wanted = await master.http.post("/api/submit", json={**other, "write_again": True})
+        assert wanted.status_code == 200, wanted.text
+        lines = [line for line in master.app.audit.latest if line["what"] == "writes again"]
+        assert [(line["jobId"], line["source"], line["number"]) for line in lines] == [
+            ("b", "a", 1)
+        ]
+
+    served(tmp_path, test)
+
+
+def test_a_state_is_removed_and_its_blobs_with_it(tmp_path: Path) -> None:
+    async def test(master: Served) -> None:
+        await cancelled(master, "a")
+        unknown = await master.http.delete("/api/jobs/a/savepoints/7")
+        assert unknown.status_code == 404
+        for _ in range(2):
+            removed = await master.http.delete("/api/jobs/a/savepoints/1")
+            assert removed.status_code == 200, removed.text
+        assert await listed(master, "a") == []
+        again = await master.http.post("/api/jobs/a/restart", json={})
+        assert again.status_code == 409 and "left nothing" in again.json()["message"]
+
+    served(tmp_path, test)

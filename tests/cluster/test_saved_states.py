@@ -1,0 +1,117 @@
+"""What a job leaves, and how it goes on from there: real processes, two masters, rows counted."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.testing.chaos.jobs import From, Shape
+from tests.cluster.processes import Cluster
+from tests.conformance.servers import start_etcd
+
+pytestmark = pytest.mark.spark
+
+BOUNDED = Shape(((From(30, 5, 400),),), interval_ms=500)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    (etcd,) = start_etcd(1)
+    started = Cluster(tmp_path_factory.mktemp("cluster"), f"etcd:{etcd.url}", masters=2)
+    started.environ |= {"HOLDFAST_LEASE_S": "2", "HOLDFAST_HISTORY": "3"}
+    started.master(1)
+    started.master(2)
+    started.worker(slots=8)
+    yield started
+    started.end()
+    etcd.remove()
+
+
+def kill_leader(cluster: Cluster) -> None:
+    """End the master that leads as kill -9 does, wait for the other, and start it again."""
+    leader = cluster.client.cluster().leader
+    cluster.processes[leader].send_signal(signal.SIGKILL)
+    cluster.processes[leader].wait()
+    cluster.until("another leads", lambda: cluster.client.cluster().leader != leader)
+    cluster.master(int(leader[1:]))
+
+
+def written(folder: Path, out: str = "out") -> str:
+    """Write the job file."""
+    path = folder / f"{out}.conf"
+    path.write_text(BOUNDED.text("a job", folder / out))
+    return str(path)
+
+
+def begun(cluster: Cluster, folder: Path, job: str) -> None:
+    """Start a job and wait until some of its rows show."""
+    sent = cluster.ask("submit", written(folder), "--async", "--set-job-id", job)
+    assert sent.returncode == 0, sent.stderr
+    cluster.until("some is committed", lambda: cluster.committed(job, 2))
+
+
+def finished(cluster: Cluster, folder: Path, job: str) -> None:
+    """Claim that a job comes to its end and shows every row once."""
+    ended = cluster.client.wait(job, lambda _: None)
+    assert ended.status == "FINISHED", ended.reason
+    assert BOUNDED.flaws(folder / "out", finished=True) == []
+    assert ended.written == sum(s.total for s in BOUNDED.sources), "none was read again"
+
+
+def test_three_bad_restores_and_then_a_good_one(cluster: Cluster, tmp_path: Path) -> None:
+    begun(cluster, tmp_path, "tried")
+    assert cluster.ask("savepoint", "tried").returncode == 0
+    shown = cluster.client.job("tried").written
+    # Its sink's folder is in the way: every try fails on the worker, after it was accepted.
+    blocked = tmp_path / "blocked"
+    blocked.write_text("no folder")
+    bad = tmp_path / "bad.conf"
+    bad.write_text(Path(written(tmp_path)).read_text().replace(f"{tmp_path}/out", f"{blocked}/out"))
+    for number in range(3):
+        same = "Sink[0]-LocalFile=Sink[0]-LocalFile"
+        again = cluster.ask("restore", "tried", str(bad), "--async", "--map", same)
+        assert again.returncode == 0, again.stderr
+        ended = cluster.client.wait("tried", lambda _: None)
+        assert ended.status == "FAILED"
+        if number == 1:
+            kill_leader(cluster)
+    # The history holds three lives, and three other jobs push it out.
+    for number in range(3):
+        other = written(tmp_path, f"other{number}")
+        cluster.ask("submit", other, "--async", "--set-job-id", f"other{number}")
+        cluster.ask("cancel", f"other{number}")
+    (saved,) = cluster.json("savepoints", "tried")
+    assert (saved["state"], saved["kind"]) == (1, "savepoint")
+    assert (saved["rows"], saved["past"]) == (shown, [])
+    kill_leader(cluster)
+    good = cluster.ask("restore", "tried", "--async")
+    assert good.returncode == 0, good.stderr
+    finished(cluster, tmp_path, "tried")
+    # Its rows have gone on: to start from the savepoint once more would write them again.
+    refused = cluster.ask("restore", "tried")
+    assert refused.returncode == 1 and "rows more, up to commit" in refused.stderr
+    copy = cluster.ask("restore", "tried", "--set-job-id", "copy", "--async")
+    assert copy.returncode == 1 and "--write-again" in copy.stderr
+
+
+def test_a_cancelled_job_goes_on_from_its_last_checkpoint(cluster: Cluster, tmp_path: Path) -> None:
+    begun(cluster, tmp_path, "stopped")
+    assert cluster.ask("cancel", "stopped").returncode == 0
+    kill_leader(cluster)
+    again = cluster.ask("restart", "stopped", "--async")
+    assert again.returncode == 0, again.stderr
+    finished(cluster, tmp_path, "stopped")
+
+
+def test_a_state_is_listed_and_removed(cluster: Cluster, tmp_path: Path) -> None:
+    begun(cluster, tmp_path, "removed")
+    assert cluster.ask("savepoint", "removed").returncode == 0
+    (saved,) = cluster.json("savepoints", "removed")
+    assert saved["unfinished"] == 0 and saved["expires_in_s"] <= saved["retained_s"]
+    assert cluster.ask("savepoints", "rm", "removed", "7").returncode == 1
+    assert cluster.ask("savepoints", "rm", "removed", "1").returncode == 0
+    assert json.loads(cluster.ask("savepoints", "removed", "--json").stdout) == []
+    gone = cluster.ask("restore", "removed")
+    assert gone.returncode == 1 and "left nothing to go on from" in gone.stderr
