@@ -340,6 +340,7 @@ KINDS: dict[str, type[Event]] = {
     )
 }  # fmt: skip
 
+_RECORDS = {"job": Job, "history": Job, "grave": Job, "saved": Saved, "pipeline": Pipeline}
 _NAMES = {kind: tuple(f.name for f in fields(kind)) for kind in KINDS.values()}
 
 
@@ -395,10 +396,5 @@ def read_events(paths: Iterable[Path]) -> list[Event]:
 
 def record_of(key: str, text: str | None) -> Record | None:
     """Read what a key holds."""
-    if text is None:
-        return None
-    if key.startswith(("job/", "history/", "grave/")):
-        return decode(Job, text.encode())
-    if key.startswith("saved/"):
-        return decode(Saved, text.encode())
-    return decode(Pipeline, text.encode()) if key.startswith("pipeline/") else text
+    kind: Any = _RECORDS.get(key.partition("/")[0])
+    return decode(kind, text.encode()) if kind and text else text
