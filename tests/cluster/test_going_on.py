@@ -73,8 +73,9 @@ def test_a_restored_job_goes_on_where_its_savepoint_stopped(
         assert ended.written > before.written
 
 
-def test_a_job_without_a_savepoint_is_not_restored(cluster: Cluster, tmp_path: Path) -> None:
-    file = written(BOUNDED, tmp_path)
+def test_a_job_that_has_left_nothing_is_not_restored(cluster: Cluster, tmp_path: Path) -> None:
+    # Its only checkpoint is the last one, and it is cancelled before.
+    file = written(Shape(((From(60, 5, 300),),), interval_ms=None), tmp_path)
     never = cluster.ask("restore", "never-was", file)
     assert never.returncode == 1 and "There is no job never-was to restore" in never.stderr
     cluster.ask("submit", file, "--async", "--set-job-id", "plain")
