@@ -12,6 +12,8 @@ ONLY ?=
 SEEDS ?= 5000
 FIRST ?= 0
 PAIRS ?=
+PLANTED ?=
+ROWS ?= 300
 STORE ?= etcd
 KILLS ?=
 SINK ?=
@@ -19,7 +21,7 @@ SEED ?=
 CLUSTER ?=
 CROWD ?= 200
 
-.PHONY: help setup demo demo-cluster test lint fmt sim crashpoints mutants sinks api chaos kills frozen crowd compat bench performance docs jar ui ui-test screenshots clean
+.PHONY: help setup demo demo-cluster test lint fmt sim crashpoints mutants sinks api chaos kills frozen crowd compat sql-parity bench performance docs jar ui ui-test screenshots clean
 
 help: ## List the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -55,6 +57,9 @@ fmt: $(READY) ## Format the code
 
 compat: $(READY) ## Run SeaTunnel's own job files (JOBS=dir; CLUSTER=1: through submit)
 	@$(PY) -m tests.compat.$(if $(CLUSTER),cluster,run) $(JOBS)
+
+sql-parity: $(READY) ## Sql's functions beside SeaTunnel's rules (SEED=1 ROWS=300; PLANTED=1: bugs are caught)
+	@$(PY) -m tests.parity.run --rows $(ROWS) $(if $(SEED),--seed $(SEED)) $(if $(PLANTED),--planted)
 
 bench: $(READY) ## Measure beside what people would use instead (ONLY=batch,failover)
 	@$(PY) -m benchmarks.run $(ONLY)

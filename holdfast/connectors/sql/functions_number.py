@@ -22,6 +22,7 @@ from holdfast.connectors.sql.values import (
     template,
 )
 from holdfast.errors import UserError
+from holdfast.model.types import MAX_PRECISION, Type
 
 MULTIPLIER, ADDEND, MASK = 0x5DEECE66D, 0xB, (1 << 48) - 1
 
@@ -66,7 +67,7 @@ def _log(call: Call) -> Value:
 def remainder(call: Call) -> Value:
     """Return what is left after division, of the divisor's type and exact in decimal digits."""
     left, right = call.sql(0), call.sql(1)
-    kinds, gives = (call.kind(0), call.kind(1)), call.type(1)
+    kinds, gives = (call.kind(0), call.kind(1)), _rest_type(call.type(0), call.type(1))
     if not all(k in NUMBERS for k in kinds):
         return Value(f"({left} % {right})")
     wrong = "' divided by '", shown(right), "' leaves nothing that could be told.'"
@@ -77,9 +78,27 @@ def remainder(call: Call) -> Value:
         return Value(call.scope.checked(found, missing, gives, *said), gives)
     # 13 % 5.4 is 2.1999999999999993 in doubles, and 2.2 by their digits.
     whole = "true" if gives.kind in WHOLE else "false"
-    sides = f"cast({left} AS double), cast({right} AS double)"
-    found = f"try_cast({REMAINDER}({sides}, {whole}) AS {gives.ddl})"
+    rest = f"{REMAINDER}(cast({left} AS double), cast({right} AS double), {whole})"
+    found = f"try_cast({rest} AS {gives.ddl})"
+    if gives.kind == "decimal":
+        rest = f"{TRIM_SCALE}({rest})"
+        digits = f"if(instr({rest}, '.') = 0, 0, length({rest}) - instr({rest}, '.'))"
+        found = f"if({digits} <= {gives.scale}, {found}, NULL)"
     return Value(call.scope.checked(found, missing, gives, *said), gives)
+
+
+def _rest_type(left: Type, right: Type) -> Type:
+    """Return the divisor's type; a decimal's has room for the decimals of both sides."""
+    if right.kind != "decimal":
+        return right
+    before = right.precision - right.scale
+    if left.kind in BROKEN:
+        before = min(before, 20)
+        return Type("decimal", MAX_PRECISION, MAX_PRECISION - before)
+    if left.kind == "decimal":
+        before = min(before, left.precision - left.scale)
+    scale = max(left.scale, right.scale)
+    return Type("decimal", before + scale or 1, scale)
 
 
 def _to_whole(call: Call) -> Value:

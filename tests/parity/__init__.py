@@ -1,0 +1,1 @@
+"""The functions of Sql beside SeaTunnel's rules: `make sql-parity`.  README.md says how."""
