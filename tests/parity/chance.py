@@ -40,7 +40,7 @@ CALLS = _listed(
     CONCAT(s,i,t) CONCAT_WS(t,s,l,d) SUBSTRING(s,i) SUBSTRING(s,i,k) LOCATE(t,s) LOCATE(t,s,i)
     INSTR(s,t,k) INSERT(s,i,k,t) REPLACE(s,t,t) TRANSLATE(s,t,s) CHAR_LENGTH(t) CONCAT(at,day,m)
     TRIM(s,t) ABS(i) ABS(d) ABS(m) SIGN(d) SIGN(l) SIGN(m) TRIM_SCALE(d) TRIM_SCALE(m)
-    TRIM_SCALE(l) ROUND(d) ROUND(m) TRUNC(d) TRUNC(m) MOD(d,e) MOD(l,e) MOD(d,m) NULLIF(i,k)
+    TRIM_SCALE(l) ROUND(d) ROUND(m) TRUNC(d) TRUNC(m) MOD(d,e) MOD(l,e) NULLIF(i,k)
     NULLIF(l,i) NULLIF(s,t) COALESCE(s,t) COALESCE(s,i) COALESCE(m,d) YEAR(at) MONTH(day)
     DAY_OF_YEAR(day) DAY_OF_WEEK(at) DAYNAME(at) MONTHNAME(day) WEEK(day) WEEK(at) HOUR(at)
     MINUTE(at) SECOND(at) QUARTER(at)
