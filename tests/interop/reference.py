@@ -8,6 +8,7 @@ import datetime as dt
 import json
 import math
 import os
+import struct
 import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
@@ -295,6 +296,8 @@ def from_java(jvm, kind, value):
         return [
             from_java(jvm, one, get(one, n).getFieldOrNull(value)) for n, one in enumerate(kinds)
         ]
+    if name == "FLOAT":
+        (value,) = struct.unpack("f", struct.pack("f", value))  # by way of its shortest text
     return plain(value)
 
 

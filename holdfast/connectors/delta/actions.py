@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -11,7 +10,7 @@ from typing import Any
 
 from holdfast.connectors.delta.partitions import log_value
 from holdfast.connectors.lake.footers import ColumnStats, Part
-from holdfast.connectors.lake.partitions import value_texts
+from holdfast.connectors.lake.partitions import escaped, value_texts
 from holdfast.model.tree import Plain
 
 VERSION = 1
@@ -21,10 +20,8 @@ TEXT_MAX = 256
 LAST_MOMENT = datetime.max.replace(tzinfo=UTC) - timedelta(milliseconds=1)
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
-FOLDER_MAX = 200
+FOLDER_MAX = 250
 """Disks bear names of 255 bytes."""
-
-_PLAIN_FOLDER = re.compile(r"[\w=.,+-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +59,21 @@ class Staged:
         return cls(**(stored | {"files": [File(**f) for f in stored["files"]]}))
 
 
-def file_of(part: Part, folder: str, kinds: Mapping[str, str]) -> File:
+def file_of(part: Part, number: int, folder: str, kinds: Mapping[str, str]) -> File:
     """Return how a staged file will be added to the table; `kinds`: by what it is partitioned."""
     texts = zip(kinds.items(), value_texts(part.partition), strict=True)
     values = {key: log_value(text, kind) for (key, kind), text in texts}
-    # Folders are only for people, and the log has their names as URLs: odd values have others.
-    # Not none: Spark gives files of one task the same name in every partition.
-    pieces = [f"{k}={NULL_FOLDER if v is None else v}" for k, v in values.items()]
+    # The log tells the values; but some readers take them from the folders, named as Hive does.
+    pieces = [f"{escaped(k)}={NULL_FOLDER if v is None else escaped(v)}" for k, v in values.items()]
     where = "/".join(pieces)
-    plain = NULL_FOLDER not in values.values() and all(map(_PLAIN_FOLDER.fullmatch, pieces))
-    if where and not (plain and len(where) <= FOLDER_MAX):
+    if any(len(piece.encode()) > FOLDER_MAX for piece in pieces):
         # No "=" in it, or readers would take it for a value.
         where = hashlib.sha256(json.dumps(list(values.values())).encode()).hexdigest()[:32]
     name = part.path.rpartition("/")[2]
+    if where:
+        # Spark gives files of one task the same name in every partition, and a text may have the
+        # folder of null.
+        name = f"{number:05}-{name}"
     return File(
         staged=f"{folder}/{part.path}",
         final=f"{where}/{name}" if where else name,

@@ -243,7 +243,7 @@ vectors, the change data feed and append-only tables are written to as they are.
             folder=folder,
             columns=_columns(log, ready.table.names),
             partitions=log.partitions,
-            files=[file_of(part, folder, kinds) for part in parts],
+            files=[file_of(part, n, folder, kinds) for n, part in enumerate(parts)],
         )
         counted, size = sum(p.rows for p in parts), sum(p.bytes for p in parts)
         yield Committable(VERSION, str(rows.table.path), counted, size, staged.to_plain())

@@ -25,7 +25,8 @@ TEXTS = {
 TEXT_MAX = 220
 """The most bytes of a text with what is escaped in a folder's name: disks bear 255."""
 
-ESCAPED = "\"#%'*/:=?\\{}[]^"
+ESCAPED = "\"#%'*/:=?\\{}[]^\x7f"
+CONTROLS = "".join(map(chr, range(1, 32)))
 """What Spark writes with three characters in a folder's name."""
 
 
@@ -75,7 +76,9 @@ def _refusals(value: str, kind: str, about: str, empty: bool) -> list[str]:
     if kind != "string":
         return []
     size = f"octet_length({value})"
-    escaped = f"length({value}) - length(translate({value}, {text_literal(ESCAPED)}, ''))"
+    escaped = (
+        f"length({value}) - length(translate({value}, {text_literal(ESCAPED + CONTROLS)}, ''))"
+    )
     long = f"{size} > {TEXT_MAX // 3} AND {size} + 2 * ({escaped}) > {TEXT_MAX}"
     cases = [
         refusing(f"contains({value}, {NUL})", value, f"{said} has a NUL character"),
@@ -90,3 +93,8 @@ def _refusals(value: str, kind: str, about: str, empty: bool) -> list[str]:
 def value_texts(partition: Sequence[str]) -> list[str | None]:
     """Return the texts of the values that folders were named by; None is null."""
     return [None if text == "n" else text[1:] for text in partition]
+
+
+def escaped(text: str) -> str:
+    """Return a text as Spark, Hive and Paimon write it in a folder's name."""
+    return "".join(f"%{ord(c):02X}" if c in ESCAPED + CONTROLS else c for c in text)

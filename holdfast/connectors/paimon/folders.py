@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
+from holdfast.connectors.lake.partitions import escaped
 from holdfast.connectors.paimon.binary_row import decode
 from holdfast.connectors.paimon.schema import PaimonSchema
 
 DEFAULT_NAME, DEFAULT_NAME_DEFAULT = "partition.default-name", "__DEFAULT_PARTITION__"
 LEGACY_NAME = "partition.legacy-name"
-
-_ESCAPED = frozenset("\"#%'*/:=?\\{}[]^\x7f") | {chr(code) for code in range(32)}
 
 
 def partition_folder(values: Sequence[Any], schema: PaimonSchema) -> str:
@@ -24,7 +23,7 @@ def partition_folder(values: Sequence[Any], schema: PaimonSchema) -> str:
             text = str((value - date(1970, 1, 1)).days)
         else:
             text = shown(value) or ""
-        pieces.append(f"{_escaped(key)}={_escaped(text) if text.strip() else nameless}/")
+        pieces.append(f"{escaped(key)}={escaped(text) if text.strip() else nameless}/")
     return "".join(pieces)
 
 
@@ -39,7 +38,3 @@ def shown(value: Any) -> str | None:
     if value is None:
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _escaped(text: str) -> str:
-    return "".join(f"%{ord(c):02X}" if c in _ESCAPED else c for c in text)
