@@ -65,12 +65,11 @@ def show_places(result: RunResult) -> None:
     """Say where the rows of a run are, sink by sink, and how many it left out."""
     if not result.tables:
         return
-    grid = Grid(box=None, pad_edge=False, show_edge=False)
-    for name in ("rows", "table", "where"):
-        grid.add_column(name, justify="right" if name == "rows" else "left", overflow="fold")
-    for one in result.tables:
-        grid.add_row(f"{one.rows:,}", _escape(one.table), _escape(one.destination or one.sink))
-    screen.print(grid)
+    cells = [("rows", "table", "where")]
+    cells += [(f"{t.rows:,}", t.table, t.destination or t.sink) for t in result.tables]
+    rows, tables = (max(len(cell[n]) for cell in cells) for n in (0, 1))
+    for count, table, where in cells:  # a line each, however long: people and grep read it
+        screen.print(f"{count:>{rows}}  {table:<{tables}}  {where}", markup=False)
     if result.rejected:
         screen.print(
             f"{result.rejected:,} rows were left out: row_error_handle_way = SKIP. FAIL names the"
