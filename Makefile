@@ -21,7 +21,7 @@ SEED ?=
 CLUSTER ?=
 CROWD ?= 200
 
-.PHONY: help setup demo demo-cluster test lint fmt sim crashpoints mutants sinks api chaos kills frozen crowd compat interop sql-parity bench performance docs jar ui ui-test screenshots clean
+.PHONY: help setup demo demo-cluster test lint fmt sim crashpoints mutants sinks formats api chaos kills frozen crowd compat interop sql-parity bench performance docs jar ui ui-test screenshots clean
 
 help: ## List the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -98,6 +98,9 @@ sinks: $(READY) ## Check every sink against the real thing: crashes, rivals, hun
 
 interop: $(READY) ## Have reference readers read our lake tables (fetches Spark and jars once; needs mvn, Java 17)
 	@$(PY) -m pytest -m interop tests/interop --durations=5
+
+formats: $(READY) ## Every format beside pyarrow, DuckDB, openpyxl and others (ONLY=json PLANTED=1: bugs must be caught)
+	@$(PY) -m pytest -m "" tests/formats $(if $(ONLY),-k "$(ONLY)") $(if $(PLANTED),-k planted)
 
 jar: $(READY) ## Compile what of Holdfast runs inside Spark's JVM anew
 	@$(PY) -m holdfast.worker.jars.build

@@ -21,6 +21,7 @@ SPARK_CONF = {
     "spark.ui.showConsoleProgress": "false",
     # Times without a zone mean the same on every machine.
     "spark.sql.session.timeZone": "UTC",
+    "spark.executor.defaultJavaOptions": "-Duser.timezone=UTC",
     # SeaTunnel has a TIME type; Spark 4.3 has one behind this switch.
     "spark.sql.timeType.enabled": "true",
     # Python tasks stall about 40 ms each on loopback TCP without it.

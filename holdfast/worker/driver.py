@@ -154,6 +154,8 @@ def _flags(settings: Settings, scratch: Scratch) -> list[str]:
         "-XX:CompileThresholdScaling=4",
         f"-XX:ErrorFile={home.logs()}/hs_err_%p.log",
         f"-Dlog4j2.configurationFile={_log_settings()}",
+        # ORC's writer takes a time by this clock; no file may depend on where it was written.
+        "-Duser.timezone=UTC",
         # Native libraries are unpacked here, and a killed JVM does not clean up.
         f"-Djava.io.tmpdir={temporary}",
     ]

@@ -26,10 +26,16 @@ _CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled part of cancelled job group", "h
 _USERS_FAULT = ("22", "42", "P0")
 _RAISED = "USER_RAISED_EXCEPTION"
 _MALFORMED = "MALFORMED_RECORD_IN_PARSING"
-_BLAMES = re.compile(r"(Source|Transform|Sink)\[\d+\]-\w+: ")
+_BLAMES = re.compile(r"(Source|Transform|Sink)\[\d+\]-\w+[: ]")
 _QUERY = re.compile(r"\s*== (SQL|DataFrame).*", re.DOTALL)
 _TOLERATE = re.compile(r" Use `try_\w+` .*?(?=$| If necessary)", re.DOTALL)
 _SETTING = re.compile(r" If necessary set \"?spark\.\S+ to \S+ to bypass this error\.?")
+
+_CALLED, _CAUSE = "An error occurred while calling", "Caused by: "
+_SILENT = "Spark failed and gave no reason"
+_PACKAGE = re.compile(r"^(?:[a-z0-9_]+\.)+")
+_PYTHON = "Traceback (most recent call last)"
+_RAISED_LINE = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Exit|Interrupt): .*)$", re.MULTILINE)
 
 
 @contextmanager
@@ -80,8 +86,13 @@ def _plain(sentence: str) -> str:
 
 
 def _first_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[0][:500] if lines else "Spark failed and gave no reason"
+    """Return what says most of a failure: the innermost cause, without the ways that led there."""
+    if _PYTHON in text and (said := _RAISED_LINE.findall(text)):
+        return str(said[-1])[:500]
+    lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith(_CAUSE)]
+    lines = causes[-1:] or [line for line in lines if not line.startswith(_CALLED)]
+    return _PACKAGE.sub("", lines[0].removeprefix(_CAUSE))[:500] if lines else _SILENT
 
 
 def stack_of(error: BaseException) -> str:

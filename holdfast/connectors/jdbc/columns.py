@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from holdfast.connectors.json_text import json_ready
 from holdfast.model.types import Type, quote
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def sent(name: str, kind: Type, target: str, postgres: bool) -> "SparkColumn":
     if kind.kind in LISTS and target.endswith("[]"):
         return F.expr(_array(name, kind))
     if kind.kind in COMPOUND or kind.kind in LISTS:
-        return F.to_json(column)
+        return F.to_json(F.expr(json_ready(quote(name), kind)))
     if kind.kind in ("time", "null"):
         return column.cast("string")
     return column

@@ -65,7 +65,7 @@ each. Slices follow each other. An update that changes a key deletes the old one
 
 **Values.** Instants (`timestamp_tz`) are written in UTC. Lists become arrays of PostgreSQL where
 the column is one; maps, rows and other lists become JSON. Values that do not fit fail the job
-when they are staged, never at the commit.
+when they are staged, never at the commit. [Values](../values.md)
 
 **query.** One `INSERT ... VALUES` with `?` or `:name` is turned into an INSERT that reads the
 staging table, with its expressions and its ON CONFLICT or ON DUPLICATE KEY part. Other statements

@@ -46,6 +46,8 @@ def parquet_batches(
         return None
     try:
         columns = _columns(pq.read_metadata(files[0]))
+        if columns and any(_columns(pq.read_metadata(f)) != columns for f in files[1:]):
+            return None  # Spark puts files of several shapes together
     except (pa.ArrowException, OSError):
         return None  # Spark says better what is wrong with it
     if columns is None:
@@ -106,12 +108,11 @@ def _columns(footer: pq.FileMetaData) -> tuple[Column, ...] | None:
 
 
 def _sparks(written: bytes) -> dict[str, Type] | None:
-    """Return the columns as Spark has described them; an instant in a file is a local time."""
+    """Return the columns as Spark has described them."""
     fields = json.loads(written)["fields"]
     if not all(isinstance(field["type"], str) for field in fields):
         return None
-    kinds = {field["name"]: from_spark(field["type"]) for field in fields}
-    return {n: Type("timestamp") if k.kind == "timestamp_tz" else k for n, k in kinds.items()}
+    return {field["name"]: from_spark(field["type"]) for field in fields}
 
 
 def _type(column: pq.ColumnSchema) -> Type | None:
@@ -131,7 +132,7 @@ def _type(column: pq.ColumnSchema) -> Type | None:
         case "Decimal", "INT32" | "INT64" | "FIXED_LEN_BYTE_ARRAY" if said["precision"] <= 38:
             return Type("decimal", said["precision"], said["scale"])
         case "Timestamp", "INT64" if said["timeUnit"] in ("milliseconds", "microseconds"):
-            return Type("timestamp")
+            return None if said["isAdjustedToUTC"] else Type("timestamp")
     return None
 
 

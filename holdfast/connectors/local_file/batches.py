@@ -13,10 +13,15 @@ from holdfast.connectors.local_file.archives import (
     text_of,
     uncompressed,
 )
+from holdfast.connectors.local_file.cell_rows import CellRows
 from holdfast.connectors.local_file.excel import sheet_rows
+from holdfast.connectors.local_file.folders import with_folders
 from holdfast.connectors.local_file.formats import Archive, Codec, Format
+from holdfast.connectors.local_file.json_rows import JsonRows
+from holdfast.connectors.local_file.judge import Judge, SplitJudge
 from holdfast.connectors.local_file.xml import element_rows
 from holdfast.errors import UserError
+from holdfast.model.table import Column
 from holdfast.model.types import quote
 
 if TYPE_CHECKING:
@@ -24,9 +29,6 @@ if TYPE_CHECKING:
 
 ROWS_MAX = 4096
 BYTES_MAX = 4 << 20
-
-VALUE, CELLS, FILE, LINE = "__value", "__cells", "__file", "__line"
-"""Columns that Python readers yield: a line or a row's cells, and where it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,22 @@ class Reading:
     xml_row_tag: str
     xml_attributes: bool
     chunk: int | None
+    typed: "Typed | None" = None
+    """How rows become typed columns, where that happens right here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """Turns the rows of JSON, Excel and XML files into typed columns."""
+
+    rows: JsonRows | CellRows
+    folders: tuple[Column, ...]
+    """The columns whose values are in the names of folders."""
+
+    names: tuple[str, ...]
+    """All columns, in order."""
+
+    judge: Judge
 
 
 def read_in_python(spark: "SparkSession", reading: Reading, columns: str) -> "DataFrame":
@@ -67,14 +85,15 @@ class _Reader:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in cast(list[int], batch.column(0).to_pylist()):
+                judge = self.reading.typed.judge.of(number) if self.reading.typed else None
                 try:
-                    yield from _file(self.reading, number)
+                    yield from _file(self.reading, number, judge)
                 except BROKEN as error:
                     path = self.reading.files[number]
                     raise UserError(f"LocalFile cannot read {path}: {error}.") from error
 
 
-def _file(reading: Reading, number: int) -> Iterator[pa.RecordBatch]:
+def _file(reading: Reading, number: int, judge: SplitJudge | None) -> Iterator[pa.RecordBatch]:
     path = reading.files[number]
     found = reading.partitions[number] if reading.partitions else ()
     values = dict(zip(reading.partition_names, found, strict=True))
@@ -84,30 +103,20 @@ def _file(reading: Reading, number: int) -> Iterator[pa.RecordBatch]:
         if reading.format is Format.BINARY:
             rows = _binary(reading, data, _relative(reading, path, name))
             yield from _batches(rows, ("data", "relativePath", "partIndex"), _BINARY, values)
-        elif reading.format is Format.EXCEL:
-            cells = sheet_rows(data.read(), reading.sheet, reading.skip, place)
-            yield from _batches(_placed(cells, place, reading.skip), _CELL_NAMES, _CELLS, values)
-        elif reading.format is Format.XML:
-            cells = element_rows(
-                data, reading.xml_row_tag, reading.xml_attributes, reading.columns,
-                reading.encoding, place,
-            )  # fmt: skip
-            yield from _batches(_placed(cells, place, 0), _CELL_NAMES, _CELLS, values)
-        else:
-            yield from _batches(_lines(reading, data, place), _LINE_NAMES, _LINES, values)
+            continue
+        assert reading.typed is not None and judge is not None
+        yield from _typed(reading.typed, _numbered(reading, data, place), path, place, judge)
 
 
-_LINE_NAMES, _LINES = (VALUE, FILE, LINE), (pa.string(), pa.string(), pa.int64())
-_CELL_NAMES, _CELLS = (CELLS, FILE, LINE), (pa.list_(pa.string()), pa.string(), pa.int64())
 _BINARY = (pa.binary(), pa.string(), pa.int64())
 
 
-def _lines(reading: Reading, data: Any, place: str) -> Iterator[tuple[Any, ...]]:
+def _lines(reading: Reading, data: Any, place: str) -> Iterator[tuple[int, str]]:
     text = text_of(data, reading.encoding, reading.row_delimiter)
     try:
         for number, line in enumerate(lines(text, reading.row_delimiter), 1):
             if number > reading.skip:
-                yield line, place, number
+                yield number, line
     except UnicodeDecodeError as error:
         raise UserError(
             f"LocalFile cannot read {place}: byte {error.object[error.start]:#x} is no"
@@ -115,13 +124,50 @@ def _lines(reading: Reading, data: Any, place: str) -> Iterator[tuple[Any, ...]]
         ) from error
 
 
-def _placed(rows: Iterator[Any], place: str, skip: int) -> Iterator[tuple[Any, ...]]:
-    return ((row, place, number) for number, row in enumerate(rows, skip + 1))
+def _numbered(reading: Reading, data: Any, place: str) -> Iterator[tuple[int, Any]]:
+    """Yield rows of a file with their numbers."""
+    if reading.format is Format.EXCEL:
+        return sheet_rows(data.read(), reading.sheet, reading.skip, place)
+    if reading.format is Format.XML:
+        return element_rows(
+            data, reading.xml_row_tag, reading.xml_attributes, reading.columns,
+            reading.encoding, place,
+        )  # fmt: skip
+    return _lines(reading, data, place)
+
+
+def _typed(
+    typed: Typed, rows: Iterator[tuple[int, Any]], path: str, place: str, judge: SplitJudge
+) -> Iterator[pa.RecordBatch]:
+    """Gather rows into typed batches, with the values that folders' names have."""
+    what = "line" if isinstance(typed.rows, JsonRows) else "row"
+
+    def where(number: int) -> str:
+        return f"file {place}, {what} {number}"
+
+    while held := _some(rows):
+        if isinstance(typed.rows, JsonRows):
+            table = typed.rows.lines(iter(held), where, judge)
+        else:
+            table = typed.rows.table(held, where, judge)
+        yield from with_folders(table, path, typed.folders, typed.names)
+
+
+def _some(rows: Iterator[tuple[int, Any]]) -> list[tuple[int, Any]]:
+    """Return the next rows, about as many as a batch may have."""
+    held: list[tuple[int, Any]] = []
+    size = 0
+    for row in rows:
+        held.append(row)
+        size += len(row[1])
+        if len(held) >= ROWS_MAX or size >= BYTES_MAX:
+            break
+    return held
 
 
 def _binary(reading: Reading, data: Any, name: str) -> Iterator[tuple[Any, ...]]:
     part = 0
-    while chunk := data.read(reading.chunk or -1):
+    while (chunk := data.read(reading.chunk or -1)) or not part:  # an empty file is one part
         yield chunk, name, part
         part += 1
 

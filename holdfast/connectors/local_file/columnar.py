@@ -1,15 +1,21 @@
 """Parquet and ORC: columns as the files have them, or as the user declares them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+
+from holdfast.connectors.local_file.casts import Where, cast_sql, folder_sql, wider
 from holdfast.connectors.local_file.formats import Format
-from holdfast.connectors.local_file.values import literal
+from holdfast.connectors.local_file.orc_files import WRITER, described, read_orc
 from holdfast.errors import UserError
 from holdfast.model.types import Type, from_spark, quote
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
     from holdfast.connectors.local_file.options import FileTable
@@ -18,86 +24,161 @@ if TYPE_CHECKING:
 class Load(Protocol):
     """Reads files with Spark."""
 
+    spark: "SparkSession"
     files: list[str]
 
     def __call__(
-        self, kind: str, schema: "StructType | str | None", options: dict[str, str]
+        self, kind: str, schema: "StructType | None", options: dict[str, str]
     ) -> "DataFrame":
         """Return the rows of the files; without a schema, with the columns the files have."""
 
+    def of(self, files: Sequence[str]) -> "Load":
+        """Return the same reader for some of the files."""
 
-def columnar_columns(load: Load, table: "FileTable", extra: Sequence[str]) -> "DataFrame":
-    """Return the columns of Parquet or ORC files.
 
-    A timestamp in a file is a local time, as SeaTunnel reads it: Spark's session runs in UTC.
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Files with the same columns."""
+
+    load: Load
+    described: "StructType"
+    """The columns as Spark reads them."""
+
+    asked: "StructType"
+    """The same with local times where the files have no instants."""
+
+    by_arrow: bool
+    """Whether Java reads such files otherwise than they were meant."""
+
+    @property
+    def kinds(self) -> dict[str, Type]:
+        return {f.name: from_spark(f.dataType.jsonValue()) for f in self.asked.fields}
+
+
+def columnar_columns(
+    load: Load, table: "FileTable", folders: Sequence[str], stage: str
+) -> "DataFrame":
+    """Return the columns of Parquet or ORC files, and last those that only folders name.
+
+    Files of several shapes are put together by name: a column that a file lacks is null in its
+    rows.  A time is an instant where the file says so, and local elsewhere.
     """
-    found = load(table.format, None, {})
-    names = {name.strip("`") for name in extra}
-    schema = _without(found.schema, names)
-    local = _local_times(schema)
+    groups = _groups(load, table, set(folders))
+    declared = {c.name: c.type for c in table.schema.table.columns} if table.schema else {}
+    kinds = declared or _merged(groups)
+    if table.read_columns:
+        known = {n.lower(): (n, k) for n, k in kinds.items()}
+        kinds = {n: known.get(n.lower(), (n, Type("string")))[1] for n in table.read_columns}
+    _check_names(kinds, groups, folders)
+    extra = [quote(n) for n in folders if n not in kinds]
+    whole: DataFrame | None = None
+    for group in groups:
+        rows = _rows(group, table.format, kinds, folders, extra, stage)
+        whole = rows if whole is None else whole.unionByName(rows)
+    assert whole is not None
+    return whole
+
+
+def _rows(
+    group: _Group,
+    form: Format,
+    kinds: dict[str, Type],
+    folders: Sequence[str],
+    extra: list[str],
+    stage: str,
+) -> "DataFrame":
     # Parquet's own reader can be asked for local times, which costs nothing; ORC's cannot.
-    asked = local if table.format is Format.PARQUET else schema
-    if asked != schema or extra:
-        found = load(table.format, asked, {})
-    kinds = {f.name: from_spark(f.dataType.jsonValue()) for f in schema.fields}
-    wanted = _wanted(table, local)
+    read = group.asked if form is Format.PARQUET else group.described
+    if group.by_arrow:
+        found = read_orc(group.load.spark, group.load.files, read, folders)
+    else:
+        found = group.load(form, read, {})
+    own = {name.lower(): name for name in group.kinds} | {name: name for name in group.kinds}
+    there = {f.name: from_spark(f.dataType.jsonValue()) for f in group.described.fields}
     columns = []
-    for name, kind in wanted.items():
-        own = _own_name(name, kinds, load.files[0])
-        value = quote(own)
-        here = from_spark(local[own].dataType.jsonValue())
-        if table.format is Format.ORC:
-            value = cast_sql(value, kinds[own], here)
-        columns.append(f"{value if kind is None else cast_sql(value, here, kind)} AS {quote(name)}")
+    for name, kind in kinds.items():
+        if name in folders:
+            value = folder_sql(name, kind, stage)
+        elif mine := own.get(name) or own.get(name.lower()):
+            here, value, where = group.kinds[mine], quote(mine), Where(stage, name)
+            if form is Format.ORC:
+                value = cast_sql(value, there[mine], here, where)
+            value = cast_sql(value, here, kind, where)
+        else:
+            value = f"CAST(NULL AS {kind.ddl})"
+        columns.append(f"{value} AS {quote(name)}")
     return found.selectExpr(*columns, *extra)
 
 
-def cast_sql(value: str, here: Type, wanted: Type, level: int = 0) -> str:
-    """Return SQL for a value of one type as another; fields of rows are matched by name."""
-    if here == wanted:
-        return value
-    name = f"c{level}"
-    match here.kind, wanted.kind:
-        case "row", "row":
-            own = {n.lower(): (n, t) for n, t in here.fields}
-            fields = ", ".join(
-                f"{literal(n)}, {_field(value, own.get(n.lower()), t, level)}"
-                for n, t in wanted.fields
+def _groups(load: Load, table: "FileTable", folders: set[str]) -> list[_Group]:
+    """Return the files by the columns they have."""
+    hidden = [f for f in load.files if f.rsplit("/", 1)[-1].startswith("_")]
+    if hidden:
+        raise UserError(
+            f"LocalFile cannot read {hidden[0]}: Spark reads no {table.format} file whose name"
+            " begins with '_'. Rename it, or leave such files out (file_filter_pattern).",
+            code="source.hidden_file",
+        )
+    groups: dict[str, tuple[list[str], pa.Schema | None, bool]] = {}
+    for path in load.files:
+        key, schema, by_arrow = _footer(path, table.format)
+        groups.setdefault(key, ([], schema, by_arrow))[0].append(path)
+    made = []
+    for files, schema, by_arrow in groups.values():
+        some = load.of(files) if len(groups) > 1 else load
+        if by_arrow and schema is not None:
+            own = _without(described(schema), folders)
+            made.append(_Group(some, own, own, True))
+            continue
+        own = _without(load.of(files[:1])(table.format, None, {}).schema, folders)
+        made.append(_Group(some, own, _local_times(own, schema), False))
+    return made
+
+
+def _footer(path: str, form: Format) -> tuple[str, pa.Schema | None, bool]:
+    """Return what tells files of several shapes apart, the columns, and if Arrow must read it."""
+    try:
+        if form is Format.PARQUET:
+            footer = pq.read_metadata(path)
+            return str(footer.schema), footer.schema.to_arrow_schema(), False
+        file = orc.ORCFile(path)
+        by_arrow = file.writer == WRITER
+        return f"{by_arrow} {file.schema}", file.schema, by_arrow
+    except (pa.ArrowException, OSError):
+        return path, None, False  # Spark says better what is wrong with it
+
+
+def _merged(groups: Sequence[_Group]) -> dict[str, Type]:
+    """Return the columns of all files.  Raises UserError for types that have nothing in common."""
+    kinds: dict[str, tuple[str, Type, str]] = {}
+    for group in groups:
+        for name, kind in group.kinds.items():
+            file = group.load.files[0]
+            if name.lower() not in kinds or len(groups) == 1:
+                kinds[name if len(groups) == 1 else name.lower()] = (name, kind, file)
+                continue
+            first, before, where = kinds[name.lower()]
+            both = wider(before, kind)
+            if both is None:
+                raise UserError(
+                    f"LocalFile cannot read column {name}: it is {before} in {where} and {kind} in"
+                    f" {file}. Declare it in schema.fields, or read such files apart.",
+                    code="source.column_types",
+                )
+            kinds[name.lower()] = (first, both, where)
+    return {name: kind for name, kind, _ in kinds.values()}
+
+
+def _check_names(kinds: dict[str, Type], groups: Sequence[_Group], folders: Sequence[str]) -> None:
+    known = list(dict.fromkeys(n for group in groups for n in group.kinds))
+    there = {n.lower() for n in (*known, *folders)}
+    for name in kinds:
+        if name.lower() not in there:
+            raise UserError(
+                f"LocalFile cannot read column {name} of {groups[0].load.files[0]}: the file has"
+                f" none of that name. Its columns: {', '.join(known)}.",
+                code="source.column_missing",
             )
-            return f"CASE WHEN {value} IS NULL THEN NULL ELSE named_struct({fields}) END"
-        case "array", "array":
-            inner = cast_sql(name, here.parts[0], wanted.parts[0], level + 1)
-            return f"transform({value}, {name} -> {inner})"
-    return f"CAST({value} AS {wanted.ddl})"
-
-
-def _field(value: str, own: tuple[str, Type] | None, wanted: Type, level: int) -> str:
-    if own is None:
-        return f"CAST(NULL AS {wanted.ddl})"
-    return cast_sql(f"{value}.{quote(own[0])}", own[1], wanted, level)
-
-
-def _wanted(table: "FileTable", schema: "StructType") -> dict[str, Type | None]:
-    """Return the columns to give, in order; None where the file's type will do."""
-    declared = {c.name: c.type for c in table.schema.table.columns} if table.schema else {}
-    kinds: dict[str, Type | None] = dict(declared) or dict.fromkeys(schema.names)
-    if table.read_columns:
-        return {name: kinds.get(name) for name in table.read_columns}
-    return kinds
-
-
-def _own_name(name: str, kinds: dict[str, Type], file: str) -> str:
-    if name in kinds:
-        return name
-    for own in kinds:
-        if own.lower() == name.lower():
-            return own
-    known = ", ".join(kinds)
-    raise UserError(
-        f"LocalFile cannot read column {name} of {file}: the file has none of that name."
-        f" Its columns: {known}.",
-        code="source.column_missing",
-    )
 
 
 def _without(schema: "StructType", names: set[str]) -> "StructType":
@@ -106,10 +187,20 @@ def _without(schema: "StructType", names: set[str]) -> "StructType":
     return StructType([f for f in schema.fields if f.name not in names])
 
 
-def _local_times(schema: "StructType") -> "StructType":
+def _local_times(described: "StructType", schema: pa.Schema | None) -> "StructType":
+    """Return columns with local times for instants, but for those that the file has as instants."""
     from pyspark.sql.types import StructType
 
-    return StructType.fromJson(_swapped(schema.jsonValue()))
+    whole = described.jsonValue()
+    zoned = {f.name for f in schema if _has_zone(f.type)} if schema is not None else set()
+    fields = [f if f["name"] in zoned else _swapped(f) for f in whole["fields"]]
+    return StructType.fromJson({**whole, "fields": fields})
+
+
+def _has_zone(kind: Any) -> bool:
+    if pa.types.is_timestamp(kind):
+        return kind.tz is not None
+    return any(_has_zone(kind.field(n).type) for n in range(kind.num_fields))
 
 
 def _swapped(described: Any) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from holdfast.connectors.local_file.formats import Format
 from holdfast.errors import UserError
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 MOUNTS = Path("/proc/self/mountinfo")
 EXACT = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs", "overlay"})
 """File systems that keep the times of their files themselves, to the moment."""
+
+MARKS = frozenset(
+    {"_SUCCESS", "_metadata", "_common_metadata", "_temporary", "_delta_log", "_spark_metadata"}
+)
+"""Names of files and folders that other engines keep beside data."""
 
 _QUOTED = re.compile(r"\\Q(.*?)(?:\\E|$)", re.DOTALL)
 
@@ -50,8 +56,9 @@ def local_path(path: str) -> str:
 def find_files(table: "FileTable") -> list[Found]:
     """Return the files of a table, sorted by path.
 
-    Hidden files and folders (`.` or `_` first) and empty files are no data.  Raises UserError if
-    the path does not exist or cannot be listed.
+    Hidden files and folders (`.` first), marks of other engines (`_SUCCESS` and its like) and empty
+    files are no data; for a copy of files, empty ones are.  Raises UserError if the path does not
+    exist or cannot be listed.
     """
     root = local_path(table.path)
     if not os.path.lexists(root):
@@ -66,7 +73,8 @@ def find_files(table: "FileTable") -> list[Found]:
             f"LocalFile cannot list {error.filename or root}: {error.strerror}.",
             code="source.path_unreadable",
         ) from error
-    return sorted(f for f in found if f.size and _wanted(f, root, table))
+    all_sizes = table.file_format_type is Format.BINARY
+    return sorted(f for f in found if (f.size or all_sizes) and _wanted(f, root, table))
 
 
 def partitions_of(path: str) -> dict[str, str | None]:
@@ -105,12 +113,18 @@ def _walk(path: str) -> Iterator[Found]:
         return
     with os.scandir(path) as entries:
         for entry in entries:
-            if entry.name.startswith((".", "_")) and "=" not in entry.name:
+            if _is_aside(entry.name):
                 continue
             if entry.is_dir():
                 yield from _walk(entry.path)
             elif entry.is_file():
                 yield _found(entry.path)
+
+
+def _is_aside(name: str) -> bool:
+    """Say whether a name is that of a hidden file, or of a mark that is no data."""
+    marks = name in MARKS or name.startswith(("_started_", "_committed_"))
+    return marks or (name.startswith(".") and "=" not in name)
 
 
 def _found(path: str) -> Found:

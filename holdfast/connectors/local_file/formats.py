@@ -32,7 +32,7 @@ ENDINGS = {
 LINES = (Format.TEXT, Format.CSV, Format.JSON)
 """Formats of one row per line."""
 
-SKIPPING = (Format.TEXT, Format.CSV)
+SKIPPING = (Format.TEXT, Format.CSV, Format.JSON, Format.XML, Format.EXCEL)
 """Formats whose rows can be left out one by one (`row_error_handle_way = SKIP`)."""
 
 COLUMNAR = (Format.PARQUET, Format.ORC)

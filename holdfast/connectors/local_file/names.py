@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from holdfast.errors import UserError
+
 TRANSACTION, UUID = "${transactionId}", "${uuid}"
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
@@ -54,8 +56,15 @@ def partition_folder(expression: str, keys: Sequence[str], values: Sequence[str]
         expression = "/".join(f"${{k{i}}}=${{v{i}}}" for i in range(len(keys)))
     known = {f"k{i}": key for i, key in enumerate(keys)}
     known |= {f"v{i}": value for i, value in enumerate(values)}
-    made = _VARIABLE.sub(lambda m: known.get(m[1], m[0]), expression)
-    return "/".join(_harmless(part) for part in made.split("/") if part)
+    parts = [_VARIABLE.sub(lambda m: known.get(m[1], m[0]), p) for p in expression.split("/") if p]
+    if not all(parts):
+        raise UserError(
+            f"LocalFile cannot name a folder by {', '.join(keys)}: a value is empty, and"
+            f" partition_dir_expression = '{expression}' has nothing else for it. Put the column's"
+            " name into it, as in ${k0}=${v0}.",
+            code="sink.partition",
+        )
+    return "/".join(_harmless(part) for part in parts)
 
 
 def _harmless(part: str) -> str:

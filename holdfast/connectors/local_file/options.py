@@ -17,7 +17,6 @@ from holdfast.connectors.local_file.formats import (
     Archive,
     Codec,
     Format,
-    is_utf8,
     python_encoding,
 )
 from holdfast.connectors.local_file.times import pattern_of
@@ -215,20 +214,6 @@ class FileTable:
         if self.quote_char is not None:
             return self.quote_char or None
         return '"' if self.format is Format.CSV else None
-
-    @property
-    def native(self) -> bool:
-        """Whether Spark's own readers understand these files."""
-        if self.format in COLUMNAR:
-            return True
-        skips = self.skip_header_row_number
-        return (
-            self.format in LINES
-            and is_utf8(self.encoding)
-            and self.compress_codec is Codec.NONE
-            and self.archive_compress_codec is Archive.NONE
-            and (not skips or (skips == 1 and self.format is Format.CSV))
-        )
 
     def table(self) -> Table:
         """Return the table as far as these options tell."""

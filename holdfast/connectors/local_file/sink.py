@@ -37,6 +37,9 @@ class LocalFileSink(Sink[LocalFileSinkOptions]):
     """Files on this machine.  Rows of a changelog are all written; their kinds are not."""
 
     name = "LocalFile"
+    notes = """
+What is written of a value in each format, and what is refused: [Values](../values.md).
+"""
     example = """\
 path = "out/rows"
 file_format_type = parquet

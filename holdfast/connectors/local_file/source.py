@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from holdfast.connect.batches import Batches
@@ -16,6 +15,7 @@ from holdfast.connectors.local_file.options import FileTable, LocalFileSourceOpt
 from holdfast.connectors.local_file.parse import kept
 from holdfast.connectors.local_file.read import read_files
 from holdfast.connectors.local_file.slices import as_they_come, everything, in_order
+from holdfast.connectors.local_file.typed import TYPED, read_typed
 from holdfast.errors import UserError
 from holdfast.model.job import Mode
 from holdfast.model.table import Column, Table
@@ -41,14 +41,6 @@ BINARY_COLUMNS: tuple[Column, ...] = (
 )
 
 
-class Care(IntEnum):
-    """How files are read: each reads what the one before gives up, and is slower."""
-
-    ARROW = 0
-    SPARK = 1
-    LENIENT = 2
-
-
 class LocalFileSource(Source[LocalFileSourceOptions]):
     """Rows of files on this machine.
 
@@ -57,6 +49,10 @@ class LocalFileSource(Source[LocalFileSourceOptions]):
     """
 
     name = "LocalFile"
+    notes = """
+How texts, numbers and times become values, what is refused, and where a format differs:
+[Values](../values.md).
+"""
     example = """\
 path = "in/people.csv"
 file_format_type = csv
@@ -70,7 +66,7 @@ schema { fields { id = bigint, name = string } }
     One that is moved there is whole, and is read at once.
     """
 
-    _care = Care.ARROW
+    _by_arrow = True
     _found: list[list[Found]] | None = None
 
     @classmethod
@@ -127,10 +123,10 @@ schema { fields { id = bigint, name = string } }
         )
 
     def read_carefully(self) -> bool:
-        """Leave files to Spark from now on, and then to its parser that tells what is wrong."""
-        if self._care is Care.LENIENT:
+        """Leave Parquet files to Spark from now on."""
+        if not self._by_arrow:
             return False
-        self._care = Care(self._care + 1)
+        self._by_arrow = False
         return True
 
     def _look(self) -> list[list[Found]]:
@@ -144,20 +140,22 @@ schema { fields { id = bigint, name = string } }
         assert isinstance(part, dict)
         assert isinstance(part["files"], list) and isinstance(part["partitions"], list)
         files, names = [str(f) for f in part["files"]], [str(n) for n in part["partitions"]]
+        stage, travel = self.context.stage, self.context.batches
         if files and table.format in DELIMITED:
-            stage, travel = self.context.stage, self.context.batches
             return delimited_rows(spark, table, files, names, stage, travel)
+        if table.format in TYPED:
+            return read_typed(spark, table, files, names, stage, travel)
         if batches := self._batches(spark, table, files, names):
             columns = table.table().with_columns(batches.columns)
-            return Rows(columns, lambda: read_files(spark, table, files, names), batches)
-        frame = read_files(spark, table, files, names, self._care is Care.LENIENT)
+            return Rows(columns, lambda: read_files(spark, table, files, names, stage), batches)
+        frame = read_files(spark, table, files, names, stage)
         return Rows.of(table.table(), frame)
 
     def _batches(
         self, spark: "SparkSession", table: FileTable, files: list[str], names: list[str]
     ) -> Batches | None:
         """Return the files as Arrow reads them, where it reads them as Spark does."""
-        if not self.context.batches or self._care is not Care.ARROW or names or not files:
+        if not self.context.batches or not self._by_arrow or names or not files:
             return None
         return parquet_batches(spark, table, files)
 

@@ -19,11 +19,15 @@ from holdfast.connectors.local_file.archives import (
     LzoReader,
     uncompressed,
 )
+from holdfast.connectors.local_file.find import DEFAULT_PARTITION
 from holdfast.connectors.local_file.formats import LINES, Codec, Format
 from holdfast.connectors.local_file.names import partition_folder
 
 if TYPE_CHECKING:
     from holdfast.connectors.local_file.sink_options import LocalFileSinkOptions
+
+MARKED = "%3D"
+"""What values begin with in the names of staged folders; null does not."""
 
 SMALL = 512
 """A compressed file without rows is smaller than this."""
@@ -52,9 +56,19 @@ def staged_parts(
 def folder_of(part: Part, options: "LocalFileSinkOptions", keys: tuple[str, ...]) -> str:
     """Return the partition folder a staged file belongs into; nothing without partitions."""
     values = [
-        piece.partition("=")[2] for piece in part.path.split("/")[:-1] if piece.startswith("__p")
+        _value(piece.partition("=")[2])
+        for piece in part.path.split("/")[:-1]
+        if piece.startswith("__p")
     ]
     return partition_folder(options.partition_dir_expression, keys, values) if keys else ""
+
+
+def _value(staged: str) -> str:
+    """Return a value as a folder's name has it: not null, though it may look so."""
+    if not staged.startswith(MARKED):
+        return staged
+    value = staged.removeprefix(MARKED)
+    return f"%5F{value[1:]}" if value == DEFAULT_PARTITION else value
 
 
 def prepend(path: Path, line: bytes, codec: Codec) -> None:

@@ -10,14 +10,15 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-from decimal import Context, Decimal, InvalidOperation
+from datetime import datetime, time
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from holdfast.connect.batches import ARROW
+from holdfast.connectors.local_file.convert import exact_decimal
 from holdfast.connectors.local_file.times import (
     USUAL_DATES,
     USUAL_MOMENTS,
@@ -38,7 +39,6 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 _DIGITS_MAX = 38
-_EXACT = Context(prec=2000)
 _DAYS_LEAST = -719_162
 """The first day of the year 1: Python has no date before it."""
 
@@ -314,16 +314,7 @@ def _floating(text: str, kind: Type, _writing: Writing) -> float:
 def _decimal(text: str, kind: Type, _writing: Writing) -> Decimal:
     if not _NUMBER.fullmatch(text):
         raise ValueError(text)
-    number = Decimal(text)
-    if number and not -1000 < number.adjusted() < 1000:
-        raise ValueError(text)
-    try:
-        value = number.quantize(Decimal(1).scaleb(-kind.scale), context=_EXACT)
-    except InvalidOperation as error:
-        raise ValueError(text) from error
-    if value != number or (value and value.adjusted() >= kind.precision - kind.scale):
-        raise ValueError(text)
-    return value
+    return exact_decimal(Decimal(text), kind)
 
 
 def _timed(
@@ -335,8 +326,14 @@ def _timed(
     return found
 
 
-def _date(text: str, _kind: Type, writing: Writing) -> Any:
-    return _timed(text, writing.date_format, DATE, USUAL_DATES).date()
+def _date(text: str, kind: Type, writing: Writing) -> Any:
+    try:
+        return _timed(text, writing.date_format, DATE, USUAL_DATES).date()
+    except ValueError:
+        moment = _timestamp(text, kind, writing)  # a midnight behind the day says nothing more
+        if moment.time() != time():
+            raise
+        return moment.date()
 
 
 def _timestamp(text: str, _kind: Type, writing: Writing) -> datetime:

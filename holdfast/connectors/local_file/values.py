@@ -4,45 +4,25 @@ Every expression here is plain SQL text, so that rows stay in the JVM.  A text t
 its type ends the job with a sentence that names file, column, text and type.
 """
 
-from dataclasses import dataclass
-
-from holdfast.model.types import Type, quote
+from holdfast.model.types import Type
 
 SEPARATORS = tuple(chr(n) for n in range(1, 9))
 """What stands between the parts of nested values, outermost first."""
 
 DATE, DATETIME, TIME = "yyyy-MM-dd", "yyyy-MM-dd HH:mm:ss", "HH:mm:ss"
 
-OTHER_DATES = ("yyyy/M/d", "yyyy.M.d", "yyyyMMdd", "yyyy年M月d日")
-OTHER_DATETIMES = (
-    "yyyy/M/d HH:mm:ss",
-    "yyyy.M.d HH:mm:ss",
-    "yyyyMMddHHmmss",
-    "yyyy年M月d日 HH时mm分ss秒",
-    "yyyy/M/d HH:mm",
-    "yyyy-M-d HH:mm",
-)
-"""Ways to write dates and times that are understood without being asked for."""
+OTHER_DAY = r"^([0-9]{4})([/.])([0-9]{1,2})\2([0-9]{1,2})"
+HOUR_SHAPE = r"^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}[ T][0-9]{2}$"
+NUMBER_SHAPE = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+DAY_SHAPE = r"^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}$"
+CLOCK_SHAPE = r"^[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6}0*)?)?$"
+_DAY, _CLOCK = DAY_SHAPE[:-1], r"[ T][0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6}0*)?)?"
+MOMENT_SHAPE = rf"{_DAY}({_CLOCK})?$"
+MIDNIGHT_SHAPE = r"^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}[ T]00?:00(:00(\.0+)?)?$"
+INSTANT_SHAPE = rf"{_DAY}({_CLOCK}( ?(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?))?)?$"
+"""What texts look like that Spark may cast: it would also take `12d` and `19723`."""
 
-WHOLE = ("tinyint", "smallint", "int", "bigint")
 ARTICLES = {"int": "an int"}
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How a format writes values as text.  `place` is SQL for where a row came from."""
-
-    place: str
-    record: str
-    separators: tuple[str, ...] = SEPARATORS
-    json: bool = False  # arrays and maps are JSON, and rows use the first separator again
-    loose_numbers: bool = False  # 33.0 is a whole number, as sheets have it
-    keep_blank: bool = False  # blank text is a string of its own
-    base64: bool = False  # bytes are base64, not plain text
-    null_format: str | None = None
-    date_format: str = DATE
-    datetime_format: str = DATETIME
-    time_format: str = TIME
 
 
 def literal(text: str) -> str:
@@ -50,174 +30,71 @@ def literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def split_sql(text: str, separator: str, limit: int = -1) -> str:
-    """Return SQL that splits a text at a literal separator."""
-    # Java splits at one escaped character without compiling a pattern for each row.
-    return f"split({text}, {literal(regex(separator))}, {limit})"
-
-
-def regex(text: str) -> str:
-    """Return a regular expression that matches a text and nothing else."""
-    return "".join(f"\\{c}" if c in r"\.[]{}()*+-?^$|&#" else c for c in text)
-
-
 def named(kind: Type) -> str:
     """Return a type as a sentence names it."""
     return ARTICLES.get(kind.kind, f"a {kind}")
 
 
-def cleaned(text: str, kind: str, style: Style) -> str:
-    """Return SQL for a text in which everything that stands for null is null."""
-    nulls = []
-    if not (style.keep_blank and kind == "string"):
-        nulls.append(f"trim({text}) = ''")
-    if style.null_format is not None:
-        nulls.append(f"{text} = {literal(style.null_format)}")
-    return f"CASE WHEN {' OR '.join(nulls)} THEN NULL ELSE {text} END" if nulls else text
+def value_sql(text: str, kind: Type, place: str, stage: str, column: str) -> str:
+    """Return SQL for the value that a text stands for; blank ones are null.
 
-
-def value_sql(text: str, kind: Type, style: Style, column: str, level: int = 0) -> str:
-    """Return SQL for the value of a type that a text stands for; null stays null."""
-    match kind.kind:
-        case "null":
-            return "CAST(NULL AS VOID)"
-        case "string":
-            return text
-        case "bytes":
-            return f"unbase64({text})" if style.base64 else f"CAST({text} AS BINARY)"
-        case "row":
-            return _row(text, kind, style, column, level)
-        case "array" | "map" if not style.json:
-            separated = _array if kind.kind == "array" else _map
-            return separated(text, kind, style, column, level)
-        case _ if kind.kind in ("array", "map") or kind.kind.endswith("vector"):
-            return _from_json(text, kind, style, column)
-    parsed = _scalar(text, kind, style)
-    return f"CASE WHEN {text} IS NULL THEN NULL ELSE " + (
-        f"coalesce({parsed}, {wrong(text, kind, style, column)}) END"
-    )
-
-
-def retyped(value: str, kind: Type, style: Style, column: str, level: int = 0) -> str:
-    """Return SQL for a value whose leaves are text (see `leaves_ddl`) as one of its real type."""
-    name = f"r{level}"
-    match kind.kind:
-        case "array":
-            inner = retyped(name, kind.parts[0], style, column, level + 1)
-            return f"transform({value}, {name} -> {inner})"
-        case "map":
-            key = retyped(f"{name}.key", kind.parts[0], style, column, level + 1)
-            inner = retyped(f"{name}.value", kind.parts[1], style, column, level + 1)
-            entries = f"transform(map_entries({value}), {name} -> struct({key}, {inner}))"
-            return f"map_from_entries({entries})"
-        case "row":
-            fields = ", ".join(
-                f"{literal(n)}, {retyped(f'{value}.{quote(n)}', t, style, column, level)}"
-                for n, t in kind.fields
-            )
-            return f"CASE WHEN {value} IS NULL THEN NULL ELSE named_struct({fields}) END"
-        case _ if kind.kind.endswith("vector"):
-            return f"CAST({value} AS {kind.ddl})"
-    return value_sql(value, kind, style, column)
-
-
-def leaves_ddl(kind: Type) -> str:
-    """Return the DDL of a type in which every leaf is text."""
-    match kind.kind:
-        case "array":
-            return f"array<{leaves_ddl(kind.parts[0])}>"
-        case "map":
-            return f"map<{leaves_ddl(kind.parts[0])},{leaves_ddl(kind.parts[1])}>"
-        case "row":
-            fields = (f"{quote(n)}:{leaves_ddl(t)}" for n, t in kind.fields)
-            return "struct<" + ",".join(fields) + ">"
-        case _:
-            return kind.ddl if kind.kind.endswith("vector") else "string"
-
-
-def wrong(text: str, kind: Type, style: Style, column: str) -> str:
-    """Return SQL that ends the job because a text is no value of a type."""
+    One that is no value ends the job; `place` is SQL for where it is.
+    """
     parts = (
-        literal("LocalFile cannot read "),
-        style.place,
-        literal(f": column {column} = '"),
-        text,
-        literal(f"' is not {named(kind)}. Row: "),
-        f"substring({style.record}, 1, 200)",
-    )
-    return f"raise_error(concat({', '.join(parts)}))"
+        literal(f"{stage} cannot read "), place, literal(f": column {column} = '"),
+        f"substring({text}, 1, 100)", literal(f"' is not {named(kind)}. Correct the file."),
+    )  # fmt: skip
+    error = f"raise_error(concat({', '.join(parts)}))"
+    found = f"coalesce({scalar_sql(text, kind)}, {error})"
+    return f"CASE WHEN {text} IS NULL OR trim({text}) = '' THEN NULL ELSE {found} END"
 
 
-def _scalar(text: str, kind: Type, style: Style) -> str:
+def scalar_sql(text: str, kind: Type) -> str:
+    """Return SQL for the value a text stands for; null if it is none: `convert.py` in the JVM."""
+    bare = f"trim({text})"
+    iso = f"regexp_replace({bare}, {literal(OTHER_DAY)}, '$1-$3-$4')"
+    # Spark wants a colon in an offset, and no blank before it.
+    offset = r"(:[0-9]{2}(\.[0-9]+)?) ?([+-][0-9]{2}):?([0-9]{2})?$"
+    colon = f"regexp_replace({iso}, {literal(offset)}, '$1$3:$4')"
+    colon = f"regexp_replace(regexp_replace({colon}, ':$', ':00'), ' Z$', 'Z')"
     match kind.kind:
         case "date":
-            formats = _first(style.date_format, DATE)
-            ways = [f"CAST(try_to_timestamp({text}, {literal(f)}) AS DATE)" for f in formats]
-            others = [f"CAST(try_to_timestamp({text}, {literal(f)}) AS DATE)" for f in OTHER_DATES]
-            return _coalesce([*ways, f"try_cast({text} AS DATE)", *others])
+            midnight = _where(iso, MIDNIGHT_SHAPE, f"try_cast(split({iso}, '[ T]')[0] AS DATE)")
+            plain = _where(iso, DAY_SHAPE, f"try_cast({iso} AS DATE)")
+            compact = _where(bare, "^[0-9]{8}$", f"try_to_timestamp({bare}, 'yyyyMMdd')")
+            written = _where(bare, "^[0-9]{4}年", f"try_to_timestamp({bare}, 'yyyy年M月d日')")
+            return _coalesce([plain, midnight, f"CAST(coalesce({compact}, {written}) AS DATE)"])
         case "timestamp":
-            formats = _first(style.datetime_format, DATETIME)
-            cast = "CAST(try_to_timestamp({}, {}) AS TIMESTAMP_NTZ)"
-            ways = [cast.format(text, literal(f)) for f in formats]
-            others = [cast.format(text, literal(f)) for f in OTHER_DATETIMES]
-            return _coalesce([*ways, f"try_cast({text} AS TIMESTAMP_NTZ)", *others])
+            plain = _where(iso, MOMENT_SHAPE, f"try_cast({iso} AS TIMESTAMP_NTZ)")
+            hour = _where(iso, HOUR_SHAPE, f"try_cast(concat({iso}, ':00') AS TIMESTAMP_NTZ)")
+            compact = _where(bare, "^[0-9]{14}$", f"try_to_timestamp({bare}, 'yyyyMMddHHmmss')")
+            return _coalesce([plain, hour, f"CAST({compact} AS TIMESTAMP_NTZ)"])
+        case "timestamp_tz":
+            plain = _where(iso, INSTANT_SHAPE, f"try_cast({colon} AS TIMESTAMP)")
+            hour = _where(iso, HOUR_SHAPE, f"try_cast(concat({iso}, ':00') AS TIMESTAMP)")
+            compact = _where(bare, "^[0-9]{14}$", f"try_to_timestamp({bare}, 'yyyyMMddHHmmss')")
+            return _coalesce([plain, hour, compact])
         case "time":
-            formats = _first(style.time_format, TIME)
-            ways = [f"try_to_time({text}, {literal(f)})" for f in formats]
-            return _coalesce([*ways, f"try_cast({text} AS TIME(6))"])
+            return _where(bare, CLOCK_SHAPE, f"try_cast({bare} AS TIME(6))")
         case "boolean":
-            return f"CASE lower(trim({text})) WHEN 'true' THEN true WHEN 'false' THEN false END"
-    plain = f"try_cast({text} AS {kind.ddl})"
-    if style.loose_numbers and kind.kind in WHOLE:
-        return _coalesce([plain, f"try_cast(try_cast({text} AS DOUBLE) AS {kind.ddl})"])
-    return plain
+            return f"CASE lower({bare}) WHEN 'true' THEN true WHEN 'false' THEN false END"
+        case "float" | "double":
+            value = f"try_cast({bare} AS {kind.ddl})"
+            finite = f"nullif(nullif({value}, CAST('Infinity' AS {kind.ddl})),"
+            finite = f"{finite} CAST('-Infinity' AS {kind.ddl}))"
+            endless = _where(f"lower({bare})", "^[+-]?(nan|inf|infinity)$", value)
+            return _coalesce([endless, _where(bare, NUMBER_SHAPE, finite)])
+        case "decimal":
+            # A cast rounds: only texts without more places are cast, and none with an exponent.
+            fraction = rf"\.[0-9]{{0,{kind.scale}}}0*"
+            shape = rf"^[+-]?([0-9]+({fraction})?|{fraction})$"
+            return _where(bare, shape, f"try_cast({bare} AS {kind.ddl})")
+    return _where(bare, "^[+-]?[0-9]+$", f"try_cast({bare} AS {kind.ddl})")
 
 
-def _first(asked: str, usual: str) -> list[str]:
-    return [] if asked == usual else [asked]
+def _where(text: str, shape: str, value: str) -> str:
+    return f"CASE WHEN {text} RLIKE {literal(shape)} THEN {value} END"
 
 
 def _coalesce(ways: list[str]) -> str:
     return f"coalesce({', '.join(ways)})" if len(ways) > 1 else ways[0]
-
-
-def _array(text: str, kind: Type, style: Style, column: str, level: int) -> str:
-    name, separator = f"a{level}", style.separators[level + 1]
-    element = kind.parts[0]
-    inner = value_sql(cleaned(name, "", style), element, style, column, level + 1)
-    return f"transform({_trailing(text, separator)}, {name} -> {inner})"
-
-
-def _map(text: str, kind: Type, style: Style, column: str, level: int) -> str:
-    name, between, inside = f"m{level}", style.separators[level + 1], style.separators[level + 2]
-    pair = split_sql(name, inside)
-    parts = [
-        value_sql(cleaned(f"get({pair}, {i})", "", style), part, style, column, level + 1)
-        for i, part in enumerate(kind.parts)
-    ]
-    pairs = f"transform({_trailing(text, between)}, {name} -> struct({parts[0]} k, {parts[1]} v))"
-    return f"map_from_entries(filter({pairs}, {name} -> {name}.k IS NOT NULL))"
-
-
-def _row(text: str, kind: Type, style: Style, column: str, level: int) -> str:
-    separator = style.separators[0 if style.json else level + 1]
-    # A list of one gives the parts a name, so that they are split once and not for each field.
-    name = f"p{level}"
-    fields = ", ".join(
-        f"{literal(n)}, "
-        + value_sql(cleaned(f"get({name}, {i})", t.kind, style), t, style, column, level + 1)
-        for i, (n, t) in enumerate(kind.fields)
-    )
-    made = f"transform(array({split_sql(text, separator)}), {name} -> named_struct({fields}))"
-    return f"CASE WHEN {text} IS NULL THEN NULL ELSE get({made}, 0) END"
-
-
-def _from_json(text: str, kind: Type, style: Style, column: str) -> str:
-    read = f"from_json({text}, {literal(leaves_ddl(kind))})"
-    checked = f"coalesce({read}, {wrong(text, kind, style, column)})"
-    return f"CASE WHEN {text} IS NULL THEN NULL ELSE {retyped(checked, kind, style, column)} END"
-
-
-def _trailing(text: str, separator: str) -> str:
-    """Split a text; empty parts at its end do not count."""
-    return split_sql(f"trim(TRAILING {literal(separator)} FROM {text})", separator)

@@ -1,22 +1,23 @@
 """Stage rows as files, with Spark's writers or, for formats it has none for, Python's."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.connect.batches import Batches
 from holdfast.connect.tables import Rows, aliased, projected
+from holdfast.connectors.json_text import json_ready, storable, storable_in_orc, text_of_bytes
 from holdfast.connectors.lake.parquet import write_batches
 from holdfast.connectors.lake.place import Place
 from holdfast.connectors.local_file.formats import Format
 from holdfast.connectors.local_file.python_write import encoded_lines, write_in_python
 from holdfast.connectors.local_file.texts import (
     Writing,
-    json_ready,
     line_sql,
-    storable,
     text_sql,
 )
 from holdfast.connectors.local_file.values import SEPARATORS, literal
+from holdfast.connectors.local_file.xml import check_names
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.types import Type, from_spark, quote
@@ -31,9 +32,12 @@ PARTITION = "__p"
 
 CSV_KINDS = (
     "string", "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal",
-    "date", "timestamp",
+    "date",
 )  # fmt: skip
 """Types that Spark's csv writer writes as we want them."""
+
+PROLEPTIC = {"orc.proleptic.gregorian": "true"}
+"""Makes ORC files say that days before 1582 are counted by the calendar of today."""
 
 SHEET_KINDS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double")
 
@@ -58,6 +62,8 @@ def layout_of(options: "LocalFileSinkOptions", names: tuple[str, ...], table: Ta
             " Set is_partition_field_write_in_file = true.",
             code="sink.no_columns",
         )
+    if options.format is Format.XML:
+        check_names(wanted)
     return Layout(wanted, keys)
 
 
@@ -97,10 +103,15 @@ def _by_frame(
     match options.format:
         case Format.PARQUET if options.parquet_avro_write_timestamp_as_int96:
             return write_in_python(_stored(frame, columns, helpers), options, folder, len(helpers))
-        case Format.PARQUET | Format.ORC:
+        case Format.PARQUET:
             _native(_stored(frame, columns, helpers), options, folder, len(helpers), {})
+        case Format.ORC:
+            rows = _stored(frame, columns, helpers, storable_in_orc)
+            _native(rows, options, folder, len(helpers), PROLEPTIC)
         case Format.CSV if options.plain_text and options.csv_string_quote_mode != "NONE":
-            extra = csv_options(options) | {"header": str(options.enable_header_write).lower()}
+            extra = csv_options(options, len(columns)) | {
+                "header": str(options.enable_header_write).lower()
+            }
             _native(_csv(frame, options, columns, helpers), options, folder, len(helpers), extra)
         case Format.JSON if options.plain_text:
             made = [f"{json_ready(quote(n), t)} AS {quote(n)}" for n, t in columns]
@@ -125,18 +136,19 @@ def header_of(options: "LocalFileSinkOptions", layout: Layout) -> bytes:
     return line.encode(options.encoding)
 
 
-def csv_options(options: "LocalFileSinkOptions") -> dict[str, str]:
+def csv_options(options: "LocalFileSinkOptions", columns: int) -> dict[str, str]:
     """Return what Spark's csv writer must know."""
+    # A row of one column would be an empty line, which is no row to any reader.
+    nothing = '""' if columns == 1 else ""
     return {
         "sep": options.delimiter,
         "escape": '"',
         "quoteAll": str(options.csv_string_quote_mode == "ALL").lower(),
-        "nullValue": "",
-        "emptyValue": "",
+        "nullValue": nothing,
+        "emptyValue": nothing,
         "ignoreLeadingWhiteSpace": "false",
         "ignoreTrailingWhiteSpace": "false",
         "dateFormat": options.date_format,
-        "timestampNTZFormat": options.datetime_format,
         "lineSep": options.row_delimiter,
     }
 
@@ -154,8 +166,11 @@ def _native(
     writer.mode("errorifexists").save(folder)
 
 
-def _stored(frame: "DataFrame", columns: list[tuple[str, Type]], helpers: list[str]) -> "DataFrame":
-    made = {n: storable(quote(n), t) for n, t in columns}
+def _stored(
+    frame: "DataFrame", columns: list[tuple[str, Type]], helpers: list[str],
+    ready: Callable[[str, Type], str] = storable,
+) -> "DataFrame":  # fmt: skip
+    made = {n: ready(quote(n), t) for n, t in columns}
     return frame.selectExpr(*aliased(made), *helpers) if helpers else projected(frame, made)
 
 
@@ -183,7 +198,7 @@ def _lines(
         case Format.CSV if options.csv_string_quote_mode != "NONE":
             pairs = ", ".join(
                 f"{literal(k)}, {literal(v)}"
-                for k, v in csv_options(options).items()
+                for k, v in csv_options(options, len(columns)).items()
                 if k != "lineSep"
             )
             frame = _csv(frame, options, columns, helpers)
@@ -240,9 +255,13 @@ def _writing(options: "LocalFileSinkOptions") -> Writing:
 
 
 def _folder_text(value: str, kind: Type) -> str:
+    """Return SQL for the text that a folder is named by; one mark before it tells '' from null."""
+    text = f"CAST({value} AS STRING)"
     if kind.kind == "timestamp":
-        return f"replace(CAST({value} AS STRING), ' ', 'T')"
-    return f"CAST({value} AS STRING)"
+        text = f"replace({text}, ' ', 'T')"
+    elif kind.kind == "bytes":
+        text = text_of_bytes(value)
+    return f"concat('=', {text})"
 
 
 def _matched(

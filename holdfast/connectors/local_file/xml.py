@@ -2,7 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 from xml.sax.saxutils import escape, quoteattr
@@ -14,16 +14,21 @@ from holdfast.errors import UserError
 
 CHUNK = 1 << 20
 
+RETURN = {"\r": "&#13;"}
+"""A bare one is read as a line feed."""
+
+NAME = re.compile(r"[^\W\d][\w.\-]*")
+
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def element_rows(
     stream: IO[bytes], tag: str, attributes: bool, columns: tuple[str, ...], encoding: str,
     place: str,
-) -> Iterator[list[str | None]]:  # fmt: skip
-    """Yield the columns of each element with this tag; one that has none of them is no row."""
+) -> Iterator[tuple[int, list[str | None]]]:  # fmt: skip
+    """Yield the columns of each element with this tag, numbered; one without them is no row."""
     parser: ET.XMLPullParser[Any] = ET.XMLPullParser(["start", "end"])
-    depth = 0
+    depth = number = 0
     try:
         for chunk in _chunks(stream, encoding):
             parser.feed(chunk)
@@ -34,10 +39,11 @@ def element_rows(
                 depth += 1 if event == "start" else -1
                 if event == "end" and not depth:
                     row = _columns(element, attributes)
+                    number += 1
                     if any(name in row for name in columns):
-                        yield [row.get(name) for name in columns]
+                        yield number, [row.get(name) for name in columns]
                     element.clear()
-    except (ET.ParseError, UnicodeDecodeError) as error:
+    except (ET.ParseError, UnicodeError) as error:
         raise UserError(f"LocalFile cannot read {place} as XML: {error}.") from error
 
 
@@ -57,6 +63,18 @@ def _columns(element: ET.Element, attributes: bool) -> dict[str, str]:
 
 def _name(element: ET.Element) -> str:
     return element.tag.rsplit("}", 1)[-1]
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raise UserError for names of columns that no XML element or attribute can have."""
+    bad = [name for name in names if not NAME.fullmatch(name) or name.lower().startswith("xml")]
+    if bad:
+        raise UserError(
+            f"LocalFile cannot write column '{bad[0]}' as XML: a name there is letters, digits,"
+            " '_', '-' and '.', and begins with a letter or '_'. Rename it (FieldMapper), or leave"
+            " it out (sink_columns).",
+            code="sink.xml_name",
+        )
 
 
 class Document:
@@ -88,7 +106,7 @@ class Document:
             inside = "".join(f" {name}={quoteattr(text)}" for name, text in pairs)
             return f"\t<{self._row}{inside}/>\n"
         inside = "".join(
-            f"\t\t<{name}>{escape(text)}</{name}>\n" if text else f"\t\t<{name}/>\n"
+            f"\t\t<{name}>{escape(text, RETURN)}</{name}>\n" if text else f"\t\t<{name}/>\n"
             for name, text in pairs
         )
         return f"\t<{self._row}>\n{inside}\t</{self._row}>\n"

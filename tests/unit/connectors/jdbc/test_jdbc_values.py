@@ -129,3 +129,22 @@ def test_a_value_that_does_not_fit_fails_when_it_is_staged(
     with pytest.raises(UserError, match=f"(?i){said}"):
         sink.write(Tables([rows]), Staging("1", "t", 1, 1, "i"))
     assert server.staged() == []
+
+
+def test_v12_times_inside_rows_and_lists_keep_their_microseconds(
+    server: Server, spark: SparkSession
+) -> None:
+    moment = "timestamp_ntz'2024-02-29 01:02:03.456789'"
+    query = (
+        f"SELECT 1 k, named_struct('t', {moment}, 'z', timestamp'2024-02-29 01:02:03.000001Z',"
+        f" 'c', cast('10:20:30.5' as time(6)), 'd', date'2024-02-29') r,"
+        f" array(named_struct('t', {moment})) l, map(date'2024-02-29', X'00ff') m"
+    )
+    put(server, rows_of(spark, query), table="inside")
+    (found,) = server.run("SELECT r, l, m FROM inside")
+    row, listed, keyed = (json.loads(v) if isinstance(v, str) else v for v in found)
+    assert row == {
+        "t": "2024-02-29T01:02:03.456789", "z": "2024-02-29T01:02:03.000001Z", "c": "10:20:30.5",
+        "d": "2024-02-29",
+    }  # fmt: skip
+    assert (listed, keyed) == ([{"t": "2024-02-29T01:02:03.456789"}], {"2024-02-29": "AP8="})

@@ -74,7 +74,7 @@ def one(text: str, kind: str, writing: Writing = WRITING) -> Any:
         ("1e-3", "decimal(4,3)", "0.001"), ("1.2300", "decimal(4,2)", "1.23"),
         ("1.239", "decimal(4,2)", "refused"), ("100", "decimal(4,2)", "refused"),
         ("1e999999", "decimal(4,2)", "refused"), ("240101", "date", "refused"),
-        ("2024-01-05 00:00", "date", "refused"), ("a\x03\x02b\x031", "map<string,int>", None),
+        ("2024-01-05 00:00", "date", date(2024, 1, 5)), ("a\x03\x02b\x031", "map<string,int>", None),
         ("a\x031\x02a\x032", "map<string,int>", "refused"),
         ("[1, null]", "float_vector", "refused"),
         ('{"3": 0.5}', "sparse_float_vector", [(3, 0.5)]), ("\x02\x02", "array<int>", [None]),
