@@ -3,6 +3,7 @@
 import base64
 import csv
 import json
+import math
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
@@ -15,7 +16,7 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
-from openpyxl.utils.escape import unescape
+from openpyxl.utils.escape import escape, unescape
 
 from tests.formats.matrix import Row, single
 
@@ -271,9 +272,10 @@ def write_excel(path: Path, rows: list[Row], names: list[str]) -> None:
             found = row[name]
             plain = isinstance(found, bool) or (isinstance(found, int) and abs(found) <= 10**15)
             if isinstance(found, float):
-                plain = f"{found:.16g}" == repr(found)  # openpyxl writes no more digits
+                # openpyxl writes no more digits.
+                plain = math.isfinite(found) and f"{found:.16g}" == repr(found)
             cell = sheet.cell(at, column)
-            cell.value = found if plain else as_text(found) or None
+            cell.value = found if plain else escape(as_text(found)) or None
             if isinstance(cell.value, str):
                 cell.data_type = "s"
     book.save(path)

@@ -91,6 +91,8 @@ def blanks(form: str, found: list[Row]) -> list[Row]:
             row |= {n: None for n in ("s", "y") if row.get(n) in ("", b"")}
             if form == "excel" and not (row.get("s") or "").strip():
                 row["s"] = None  # openpyxl writes a text of blanks so that it may be left out
+            if form == "excel" and not (row.get("y") or b"").strip():
+                row["y"] = None
     return found
 
 
