@@ -73,10 +73,14 @@ def test_a_write_is_joined_with_who_asked_for_it(tmp_path: Path) -> None:
         tmp_path / "events", "M1#a",
         asked("M1#a", 0.1, "leader", b"m1", leader=0),
         asked("M1#a", 0.2, "other/j", b"x", leader=1),
+        asked("M1#a", 0.3, "clock", b"5.0", leader=1),
     )  # fmt: skip
+    ledger.take([change("clock", b"5.0", 3)])
+    ledger.take([change("other/k", b"y", 4)])
     story = tell(ledger, tmp_path / "events", ["j"], 0.0, [])
     writes = story.of(Write)
-    assert [(w.process, w.term) for w in writes] == [("M1#a", 0), ("M1#a", 1)]
+    assert [w.key for w in writes] == ["leader", "other/j", "clock"], "what is of no job is of all"
+    assert [(w.process, w.term) for w in writes] == [("M1#a", 0), ("M1#a", 1), ("M1#a", 1)]
     assert not [t for t in check_story(story) if t.startswith(("I1 ", "I2 "))]
 
 

@@ -157,7 +157,9 @@ def _renamed(event: Event, boots: Mapping[str, str]) -> Event:
 def _is_of(event: Event, jobs: set[str]) -> bool:
     """Say whether an event is about one of the jobs, or about all."""
     if isinstance(event, Write):
-        return event.key == "leader" or event.key.split("/")[1] in jobs
+        # Keys without a part after a slash (leader, clock) belong to no job.
+        _, belongs, rest = event.key.partition("/")
+        return not belongs or rest.split("/")[0] in jobs
     if isinstance(event, Read | Publish | Snapshot):
         return event.user.split(".")[0] in jobs
     if isinstance(event, Order) and event.order == "Welcome":
