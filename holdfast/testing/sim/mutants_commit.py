@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from holdfast.core import checkpoint, commit, duties, job
+from holdfast.core import checkpoint, commit, duties, saved
 from holdfast.core.checkpoint import Checkpoints, Completed, TookOver
 from holdfast.core.commit import Commits, CommitStatus, Committed, Listened
 from holdfast.core.duties import Commit, DropBlob
@@ -258,10 +258,12 @@ def blob_dropped_before_its_listeners() -> Iterator[None]:
 
 @mutant("what listeners remember does not go with a savepoint", "I53", scene(_resumed))
 def listeners_forget_at_a_savepoint() -> Iterator[None]:
-    def nothing(_pipelines: tuple[Pipeline, ...]) -> tuple[()]:
-        return ()
+    part = saved._part
 
-    with swapped(job, "_carried", nothing):
+    def forgetful(pipeline: Pipeline) -> Any:
+        return replace(part(pipeline), listeners="")
+
+    with swapped(saved, "_part", forgetful):
         yield
 
 
