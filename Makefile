@@ -16,6 +16,8 @@ PLANTED ?=
 ROWS ?= 300
 STORE ?= etcd
 KILLS ?=
+PART ?=
+SIDE ?=
 SINK ?=
 SEED ?=
 CLUSTER ?=
@@ -80,8 +82,9 @@ mutants: $(READY) ## Plant bugs in the control plane and in real workers, API an
 	@$(PY) -m holdfast.testing.sim mutants
 	@$(PY) -m tests.mutants
 
-chaos: $(READY) ## Kill real processes (STORE=sqlite|etcd|postgres ONLY=E03,E04; KILLS=30 measures)
-	@$(PY) -m holdfast.testing.chaos $(STORE) $(if $(ONLY),--only $(ONLY)) $(if $(KILLS),--kills $(KILLS))
+chaos: $(READY) ## Kill real processes (STORE=sqlite|etcd|postgres ONLY=E03,E04 FIRST=F01 PART=2/5 SIDE=2; KILLS=30 measures)
+	@$(PY) -m holdfast.testing.chaos $(STORE) $(if $(ONLY),--only $(ONLY)) $(if $(KILLS),--kills $(KILLS)) \
+		$(if $(filter-out 0,$(FIRST)),--first $(FIRST)) $(if $(PART),--part $(PART)) $(if $(SIDE),--side $(SIDE))
 
 kills: $(READY) ## Kill a bounded job till it ends, in each sink (SINK=delta KILLS=20 SEED=1 STORE=etcd)
 	@$(PY) -m holdfast.testing.chaos.killing --store $(STORE) $(if $(SINK),--sink $(SINK)) \

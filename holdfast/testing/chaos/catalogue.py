@@ -34,6 +34,26 @@ def chosen(store: str, only: list[str]) -> list[Scenario]:
     return [s for s in mine if not only or {s.window, s.key} & {*only}]
 
 
+def beginning(scenarios: list[Scenario], first: str) -> list[Scenario]:
+    """Return them from a window on ("": all)."""
+    if not first:
+        return scenarios
+    at = next((n for n, s in enumerate(scenarios) if first in {s.window, s.key}), None)
+    if at is None:
+        raise UserError(f"There is no scenario for {first} among those chosen.  See --list.")
+    return scenarios[at:]
+
+
+def part(scenarios: list[Scenario], which: str) -> list[Scenario]:
+    """Return one of several parts ("2/5": the second of five); each has scenarios of all groups."""
+    if not which:
+        return scenarios
+    number, _, count = which.partition("/")
+    if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
+        raise UserError(f"{which!r} is no part.  Write 2/5 for the second of five parts.")
+    return scenarios[int(number) - 1 :: int(count)]
+
+
 def rotating(store: str, turn: int, count: int) -> list[Scenario]:
     """Return a few scenarios of all groups: as turns pass, every one has its day.
 

@@ -4,13 +4,13 @@ import asyncio
 import json
 import shutil
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import monotonic
 
 from holdfast.core.saved import Saved
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, UserError
 from holdfast.master.records import decode
 from holdfast.testing.chaos.client import Client
 from holdfast.testing.chaos.cluster import TOKEN, WORKERS, Cluster
@@ -23,9 +23,14 @@ from holdfast.testing.oracle.events import Event, Fault, Left, to_line
 
 SCENARIO_S = 180.0
 READY_S = 300.0
+BROKEN_MAX = 3
+"""So many clusters in a row that do not get ready end a run: the machine cannot carry it."""
+
 WAIVED = ("I17",)
-STAYS = ("history/", "past/", "saved/", "heir/")
 """I17 judges by who knew what when, which the logs of real processes do not say."""
+
+STAYS = ("history/", "past/", "saved/", "heir/")
+"""What stays when a job's cleanup is over."""
 
 
 @dataclass
@@ -38,6 +43,8 @@ class Result:
     flaws: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     took_s: float = 0.0
+    kept: str = ""
+    """The folder with everything that is known of a scenario that failed."""
 
     @property
     def ok(self) -> bool:
@@ -49,6 +56,19 @@ class Result:
         hit = str(self.window_hit).lower()
         word = "ok" if self.ok else "FAILED"
         return f"{self.id:<68} {self.store:<8} window_hit={hit:<5} {word:<6} {self.took_s:6.1f} s"
+
+    def told(self) -> Iterator[str]:
+        """Yield its line, what is worth knowing, what is wrong, and what to do about that."""
+        yield self.line()
+        yield from (f"    {text.rstrip()}" for text in (*self.remarks, *self.flaws))
+        if not self.ok:
+            key = self.id.split()[0]
+            yield f"    kept: {self.kept} (logs/ of every process, events/, *.story.jsonl)"
+            yield f"    again: make chaos STORE={self.store} ONLY={key}"
+
+
+def _say(result: Result) -> None:
+    print("\n".join(result.told()), flush=True)
 
 
 class Runner:
@@ -62,20 +82,34 @@ class Runner:
         self._tail: Tail | None = None
         self._clusters = 0
 
-    async def run(self, scenarios: Iterable[Scenario]) -> list[Result]:
-        """Run scenarios; a cluster that a failed one leaves behind is kept for a look."""
+    async def run(
+        self, scenarios: Sequence[Scenario], said: Callable[[Result], None] = _say
+    ) -> list[Result]:
+        """Run scenarios; a cluster that a failed one leaves behind is kept for a look.
+
+        `said` hears of each as soon as it is over.
+        """
+        broken = 0
         try:
             for number, scenario in enumerate(scenarios, 1):
-                cluster = await self._ready()
-                result = await self._one(cluster, scenario, number)
+                result = Result(scenario.id, self.kind)
+                try:
+                    cluster = await self._ready()
+                    broken = 0
+                    await self._one(cluster, scenario, number, result)
+                except Exception:  # noqa: BLE001  whatever it is, the others are worth their run
+                    result.flaws.append(traceback.format_exc(limit=-4))
+                    broken += not result.took_s
                 self.results.append(result)
-                print(result.line(), flush=True)
-                for text in (*result.remarks, *result.flaws):
-                    print(f"    {text}", flush=True)
+                result.kept = str(self._cluster.folder) if self._cluster and not result.ok else ""
+                said(result)
                 if not result.ok:
-                    print(f"    kept: {cluster.folder}", flush=True)
-                    print(f"    again: make chaos STORE={self.kind} ONLY={scenario.key}")
                     await self._close(keep=True)
+                if broken >= BROKEN_MAX:
+                    raise UserError(
+                        f"{broken} clusters in a row did not get ready within {READY_S:.0f} s; the"
+                        f" rest was not run. See {self.folder}: store/log and logs/ say why."
+                    )
         finally:
             await self._close(keep=False)
         return self.results
@@ -111,8 +145,7 @@ class Runner:
         await scene.submit()
         await scene.rest()
 
-    async def _one(self, cluster: Cluster, scenario: Scenario, number: int) -> Result:
-        result = Result(scenario.id, self.kind)
+    async def _one(self, cluster: Cluster, scenario: Scenario, number: int, result: Result) -> None:
         assert self._tail
         self._tail.forget()
         scene = Scene(cluster, scenario, f"{scenario.key.lower()}-{number}", self._tail)
@@ -139,7 +172,6 @@ class Runner:
             await asyncio.wait_for(self.all_there(cluster), READY_S)
             result.flaws += judge(scene)
         cluster.points.clear()
-        return result
 
     async def _play(self, scene: Scene) -> None:
         await scene.scenario.script(scene)

