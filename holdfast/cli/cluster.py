@@ -224,21 +224,31 @@ def explain(
 def cancel(
     job_ids: Jobs,
     wait: Wait = True,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="End them at once, whatever they have still to commit."),
+    ] = False,
     masters: Masters = None,
     node_config: NodeFile = None,
     token_file: Token = None,
     patience: Patience = 30.0,
     debug: Debug = False,
 ) -> None:
-    """Stop jobs.  What is complete is committed, the rest is dropped."""
+    """Stop jobs.  What is complete is committed, the rest is dropped.
+
+    With --force what is complete and not visible stays so: it is listed, and the next life of the
+    job finishes it first (holdfast restart).
+    """
     client = client_for(masters, node_config, token_file, patience)
     for job_id in job_ids:
-        client.cancel(job_id)
+        client.cancel(job_id, force=force)
     for job_id in job_ids:
         # What holds up a cancel, such as a commit that does not get through, is said.
         look = Follower(client, job_id, quiet=True).show
         ended = client.wait(job_id, look) if wait else client.job(job_id)
         screen.print(f"Job {job_id} is {ended.status}.", markup=False)
+        if force and wait:
+            typer.echo(explained_text(client.explain(job_id)))
 
 
 def savepoint(

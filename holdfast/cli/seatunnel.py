@@ -15,7 +15,7 @@ _VERBS = {
     "-j": "status", "--job-id": "status", "--metrics": "status",
     "--get_running_job_metrics": "list",
     "-can": "cancel", "--cancel-job": "cancel",
-    "-f": "cancel", "--force-cancel-job": "cancel",
+    "-f": "cancel --force", "--force-cancel-job": "cancel --force",
     "-s": "savepoint", "--savepoint": "savepoint",
     "-r": "restore", "--restore": "restore",
 }  # fmt: skip
@@ -46,7 +46,7 @@ def translated(arguments: Sequence[str]) -> list[str]:
     for place, word in enumerate(given):
         verb = _VERBS.get(word)
         if verb:
-            return [verb, *given[place + 1 :], *given[:place]]
+            return [*verb.split(), *given[place + 1 :], *given[:place]]
     if any(word in ("-c", "--config") for word in given):
         if where and where not in CLUSTER + LOCAL:
             raise UsageError(f"-m {where}: say local or cluster.")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from holdfast.core.checkpoint import Completed, Kind
 from holdfast.core.commit import CommitStatus
 from holdfast.core.former import Former, next_of
-from holdfast.core.pipeline import ACTIVE, FAILED, Pipeline, wanted
+from holdfast.core.pipeline import ACTIVE, OVER, Pipeline, wanted
 from holdfast.core.task import Place, Task, TaskStatus
 
 
@@ -101,8 +101,8 @@ def owed(pipeline: Pipeline) -> tuple[Effect, ...]:
     first = next_of(pipeline.formers) if pipeline.status is ACTIVE else None
     if first:
         return (FinishFormer(*first, pipeline.commits.listeners),)
-    # A doomed pipeline keeps what it could not commit, for a later life to finish.
-    effects: list[Effect] = [] if pipeline.status is FAILED else _commits(pipeline)
+    # One that is over keeps what it has not committed, for a later life to finish.
+    effects: list[Effect] = [] if pipeline.status in OVER else _commits(pipeline)
     if pipeline.status is ACTIVE:
         effects += _tasks(pipeline)
         effects += _checkpoints(pipeline)

@@ -9,7 +9,9 @@ which one is durable without the other.
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from holdfast.core.abandoned import Abandoned, abandoned
 from holdfast.core.checkpoint import Totals
+from holdfast.core.former import next_of
 from holdfast.core.machine import Machine
 from holdfast.core.pipeline import ACTIVE, FAILED, FAILING, FINISHED, OVER, Pipeline
 from holdfast.core.task import TaskStatus
@@ -46,7 +48,9 @@ class PipelinesSeen:
 
 @dataclass(frozen=True, slots=True)
 class CancelAsked:
-    """A user wants the job to stop."""
+    """A user wants the job to stop; `force`: without waiting for commits that are owed."""
+
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,13 @@ class AskStop:
 
 
 @dataclass(frozen=True, slots=True)
+class AskAbandon:
+    """Have a pipeline stop at once, whatever it owes."""
+
+    pipeline: int
+
+
+@dataclass(frozen=True, slots=True)
 class AskSavepoint:
     """Have a pipeline take a savepoint."""
 
@@ -117,7 +128,7 @@ class CleanUp:
     """Remove everything a terminal job has left, once its tombstone has stood long enough."""
 
 
-Effect = AskStop | AskSavepoint | DropSavepoint | CleanUp
+Effect = AskStop | AskAbandon | AskSavepoint | DropSavepoint | CleanUp
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +138,7 @@ class Job:
     `token` is the submitter's: a repeated submit with it is the same submit.  `life` counts the
     lives of this id, for people.  `origin` is the saved state that this life began from, "" for
     none.  `retained_s`: how long the saved state that it leaves is kept; 0: until it is removed.
+    `forced`: its user wants an end at once.  `abandoned` is what it had not committed at its end.
     """
 
     id: str
@@ -146,6 +158,8 @@ class Job:
     life: int = 1
     origin: str = ""
     retained_s: float = RETAINED_S
+    forced: bool = False
+    abandoned: tuple[Abandoned, ...] = ()
 
 
 def step(old: Job, event: object) -> Job:
@@ -157,9 +171,10 @@ def step(old: Job, event: object) -> Job:
         case PipelinesSeen(pipelines, at_s):
             new = _seen(old, pipelines)
             if new.status in TERMINAL:
-                new = replace(new, ended_s=at_s, totals=_totals(pipelines))
-        case CancelAsked() if old.status is not S.FAILING:
-            new = replace(old, status=S.CANCELING)
+                new = _ended(replace(new, ended_s=at_s, totals=_totals(pipelines)), pipelines)
+        case CancelAsked(force):
+            status = S.FAILING if old.status is S.FAILING else S.CANCELING
+            new = replace(old, status=status, forced=old.forced or force)
         case SavepointWanted(request) if old.status is S.RUNNING:
             new = replace(old, status=S.DOING_SAVEPOINT, request=request, reason="")
     JOB.check(old.status, event, new.status)
@@ -170,6 +185,8 @@ def owed(job: Job, pipelines: tuple[Pipeline, ...]) -> tuple[Effect, ...]:
     """Return what the job's status still requires of its pipelines, or of the janitor."""
     if job.status in TERMINAL:
         return (CleanUp(),)
+    if job.forced:
+        return tuple(AskAbandon(p.number) for p in pipelines if p.status not in OVER)
     active = [p for p in pipelines if p.status is ACTIVE]
     if job.status in (S.CANCELING, S.FAILING) or job.saved:
         return tuple(AskStop(p.number) for p in active)
@@ -218,6 +235,18 @@ def _saving(job: Job, pipelines: tuple[Pipeline, ...], over: bool) -> Job:
         if p.checkpoints.latest and (p.status is FINISHED or (p.savepoint and p.savepoint.number))
     ]
     return replace(job, saved=tuple(parts)) if len(parts) == len(pipelines) else job
+
+
+def _ended(job: Job, pipelines: tuple[Pipeline, ...]) -> Job:
+    """Note what is complete and not surely visible, or has not been heard of."""
+    left = abandoned(pipelines)
+    reason = job.reason
+    if job.forced and job.status is S.CANCELED:
+        said = [one.words for one in left]
+        if any(next_of(p.formers) for p in pipelines):
+            said.append("What the life before had left unfinished is still to be finished.")
+        reason = " ".join(["It was cancelled by force.", *(said or ["It owed no commit."])])
+    return replace(job, abandoned=left, reason=reason)
 
 
 def _totals(pipelines: tuple[Pipeline, ...]) -> Totals:

@@ -68,6 +68,11 @@ class StopAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class AbandonAsked:
+    """A user wants an end at once: what is complete and not visible is left to a later life."""
+
+
+@dataclass(frozen=True, slots=True)
 class SavepointAsked:
     """The job wants a savepoint; nothing after it may become visible."""
 
@@ -100,6 +105,7 @@ PIPELINE = Machine(
         # from     on         to
         (ACTIVE, StopAsked, STOPPING),
         (ACTIVE, StopAsked, STOPPED),  # nothing is left to commit
+        (ACTIVE, AbandonAsked, STOPPED),
         (ACTIVE, TaskFailed, ACTIVE),
         (ACTIVE, TaskFailed, FAILING),  # the last retry is used, a commit is still owed
         (ACTIVE, TaskFailed, FAILED),
@@ -111,25 +117,30 @@ PIPELINE = Machine(
         (ACTIVE, Listened, ACTIVE),
         (ACTIVE, Listened, FINISHED),  # that was the final checkpoint
         (STOPPING, StopAsked, STOPPING),
+        (STOPPING, AbandonAsked, STOPPED),
         (STOPPING, TaskFailed, STOPPING),
         (STOPPING, PipelineDoomed, FAILED),
         (STOPPING, CheckpointLost, FAILED),
         (STOPPING, Listened, STOPPING),
         (STOPPING, Listened, STOPPED),
         (FAILING, StopAsked, FAILING),
+        (FAILING, AbandonAsked, FAILED),
         (FAILING, TaskFailed, FAILING),
         (FAILING, PipelineDoomed, FAILED),
         (FAILING, CheckpointLost, FAILED),
         (FAILING, Listened, FAILING),
         (FAILING, Listened, FAILED),
         (STOPPED, StopAsked, STOPPED),
+        (STOPPED, AbandonAsked, STOPPED),
         (STOPPED, TaskFailed, STOPPED),
         (STOPPED, Listened, STOPPED),
         (FAILED, StopAsked, FAILED),
+        (FAILED, AbandonAsked, FAILED),
         (FAILED, TaskFailed, FAILED),
         (FAILED, PipelineDoomed, FAILED),
         (FAILED, Listened, FAILED),
         (FINISHED, StopAsked, FINISHED),  # the end came first
+        (FINISHED, AbandonAsked, FINISHED),
         (FINISHED, TaskFailed, FINISHED),
         (FINISHED, Listened, FINISHED),
     ],
@@ -195,6 +206,9 @@ def step(old: Pipeline, event: object) -> Pipeline:
             new = _settled(replace(old, commits=commit.step(old.commits, event)))
         case StopAsked() if old.status is ACTIVE:
             new = _settled(replace(_no_more_tasks(old, "the job stops"), status=STOPPING))
+        case AbandonAsked() if old.status not in OVER:
+            new = _no_more_tasks(old, "the job is cancelled by force")
+            new = replace(new, status=FAILED if old.status is FAILING else STOPPED)
         case PipelineDoomed(reason) if old.status not in OVER:
             new = _doomed(old, reason)
         case CheckpointLost(number) if old.status not in OVER and rollback.needed(old, number):
@@ -213,7 +227,7 @@ def step(old: Pipeline, event: object) -> Pipeline:
         case _:
             new = old
     moved = new.status is not old.status
-    told = isinstance(event, StopAsked | TaskFailed | PipelineDoomed | Listened)
+    told = isinstance(event, StopAsked | AbandonAsked | TaskFailed | PipelineDoomed | Listened)
     if moved or told or (isinstance(event, CheckpointLost) and new != old):
         PIPELINE.check(old.status, event, new.status)
     return new

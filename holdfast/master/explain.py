@@ -15,6 +15,8 @@ from holdfast.core.pipeline import ACTIVE, OVER, Pipeline
 from holdfast.core.task import Task, TaskStatus
 from holdfast.master.health import Health, Report, owed_commit
 from holdfast.master.ports import Settings
+from holdfast.master.unfinished import Unfinished
+from holdfast.master.unfinished import lines as left_lines
 
 SAID_AT_ONCE = 5
 """How many tasks one sentence names."""
@@ -83,7 +85,10 @@ class PastFailure:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a job waits for, and what went wrong so far."""
+    """What a job waits for, and what went wrong so far.
+
+    `unfinished` are the commits that it left at its end, and `finish` says what can be done.
+    """
 
     job: str
     name: str
@@ -92,6 +97,8 @@ class Explanation:
     summary: str
     waits: tuple[Wait, ...]
     failures: tuple[PastFailure, ...]
+    unfinished: tuple[Unfinished, ...] = ()
+    finish: tuple[str, ...] = ()
 
 
 def explain(scene: Scene) -> Explanation:
@@ -122,6 +129,7 @@ def as_text(explained: Explanation, clock: Callable[[float], str]) -> str:
         if wait.since_s and wait.for_s is not None:
             lines.append(f"    since: {clock(wait.since_s)} ({_for(wait.for_s)})")
         lines.append(f"    next: {wait.next}")
+    lines += left_lines(explained.unfinished, explained.finish)
     if explained.failures:
         lines.append("Last failures:")
     for failure in explained.failures:
@@ -159,7 +167,7 @@ def _summary(scene: Scene, waits: tuple[Wait, ...]) -> str:
         JobStatus.CANCELING: "It was asked to stop; only commits that are owed are finished.",
         JobStatus.DOING_SAVEPOINT: "It takes a savepoint and then stops.",
         JobStatus.FINISHED: "It read its input to the end, and every row is committed.",
-        JobStatus.CANCELED: "It was cancelled.",
+        JobStatus.CANCELED: job.reason or "It was cancelled.",
         JobStatus.SAVEPOINT_DONE: "It was stopped with a savepoint, from which it can be restored.",
     }
     said = sentences[job.status]

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from holdfast.core.checkpoint import Completed
 from holdfast.core.commit import CommitStatus
-from holdfast.core.pipeline import ACTIVE, FAILED, Pipeline
+from holdfast.core.pipeline import ACTIVE, OVER, Pipeline
 from holdfast.core.task import TaskStatus
 
 LATE_SHARE, LATE_S = 0.5, 2.5
@@ -67,8 +67,8 @@ def judged(age_s: float, interval_s: float) -> Health:
 def owed_commit(pipeline: Pipeline) -> Completed | None:
     """Return the oldest checkpoint that is complete and whose commit or listeners are owed."""
     commits = pipeline.commits
-    if pipeline.status is FAILED or commits.status is CommitStatus.SETTLED:
-        return None  # a doomed pipeline commits nothing any more
+    if pipeline.status in OVER or commits.status is CommitStatus.SETTLED:
+        return None  # one that is over commits nothing any more
     if commits.status is CommitStatus.COMMITTING:
         return commits.waiting[0]
     kept = pipeline.checkpoints.kept

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.core.job import (
     TERMINAL,
+    AskAbandon,
     AskSavepoint,
     AskStop,
     CleanUp,
@@ -21,6 +22,7 @@ from holdfast.core.job import (
 )
 from holdfast.core.pipeline import (
     ACTIVE,
+    AbandonAsked,
     Pipeline,
     SavepointAsked,
     SavepointDropped,
@@ -166,6 +168,8 @@ class JobKeeper(Keeper[Job]):
         match effect:
             case AskStop(number):
                 await self.pipelines[number].handle(StopAsked())
+            case AskAbandon(number):
+                await self.pipelines[number].handle(AbandonAsked())
             case AskSavepoint(number, request):
                 await self.pipelines[number].handle(SavepointAsked(request))
             case DropSavepoint(number):

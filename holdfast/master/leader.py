@@ -131,9 +131,9 @@ class Leader(Cabinet):
                 code="saved.in_use",
             )
 
-    async def cancel(self, job: str) -> None:
+    async def cancel(self, job: str, *, force: bool = False) -> None:
         """Make a cancel durable.  Answered yes for a job that is over already."""
-        await self._want(job, CancelAsked())
+        await self._want(job, CancelAsked(force))
 
     async def savepoint(self, job: str, request: str) -> None:
         """Make the wish for a savepoint durable.  Refused unless the job runs."""

@@ -251,12 +251,12 @@ class Api:
         pipelines = tuple(k.state for _, k in sorted(keeper.pipelines.items()))
         return explain(scene_of(leader, self.master.ports, self.journal, keeper.state, pipelines))
 
-    async def cancel(self, job_id: str) -> Accepted:
+    async def cancel(self, job_id: str, *, force: bool = False) -> Accepted:
         """Have a job stop.  Yes for one that is over already."""
         leader = await self.leader()
         if job_id not in leader.jobs and await self.history(job_id):
             return Accepted(job_id)
-        await self.fenced(leader, leader.cancel(job_id))
+        await self.fenced(leader, leader.cancel(job_id, force=force))
         return Accepted(job_id)
 
     async def savepoint(self, job_id: str) -> Accepted:

@@ -176,9 +176,9 @@ class Client:
         body = Again(restore, secrets.token_hex(16))
         return self._ask("POST", f"/jobs/{job_id}/retry", Accepted, body)
 
-    def cancel(self, job_id: str) -> Accepted:
-        """Have a job stop."""
-        return self._ask("POST", f"/jobs/{job_id}/cancel", Accepted)
+    def cancel(self, job_id: str, *, force: bool = False) -> Accepted:
+        """Have a job stop; `force`: at once, without waiting for commits that are owed."""
+        return self._ask("POST", f"/jobs/{job_id}/cancel{'?force=true' * force}", Accepted)
 
     def savepoint(self, job_id: str) -> Accepted:
         """Have a job stop with a savepoint."""

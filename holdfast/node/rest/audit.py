@@ -48,6 +48,12 @@ class Audit:
              "source": source, "number": number}
         )  # fmt: skip
 
+    def forces(self, who: Who, job: str) -> None:
+        """Write down that somebody ends a job without waiting for its commits."""
+        self._write(
+            {"what": "cancels by force", "who": who.name, "role": who.role.value, "jobId": job}
+        )
+
     def answered(self, entry: int, status: int, code: str) -> None:
         """Write down what came of an order."""
         self._write({"what": "answered", "asked": entry, "status": status, "code": code})

@@ -34,6 +34,7 @@ from holdfast.node.rest.shapes import (
 )
 from holdfast.node.rest.sketch import Sketch
 from holdfast.node.rest.timeline import CheckpointView, Checks, Happened
+from holdfast.node.rest.unfinished import unfinished_of
 from holdfast.plan.mask import masked_text
 from holdfast.wire.messages import TaskKey
 
@@ -48,6 +49,12 @@ class JobsAsked(msgspec.Struct):
     health: str = ""
     offset: int = 0
     limit: int = 0
+
+
+class CancelAsked(msgspec.Struct):
+    """`force`: at once, without waiting for commits that are owed."""
+
+    force: bool = False
 
 
 class JobPaths:
@@ -83,7 +90,7 @@ class JobPaths:
             Route("GET", one + "/logs", READ, self.logs, LogLines,
                   "What this master has logged about it.", leads=False),
             Route("POST", one + "/cancel", OPERATE, self.cancel, Accepted,
-                  "Have it stop.", order=True),
+                  "Have it stop, at once if forced.", CancelAsked, order=True),
             Route("POST", one + "/savepoint", OPERATE, self.savepoint, Accepted,
                   "Have it stop with a savepoint.", order=True),
             Route("POST", one + "/retry", OPERATE, self.retry, Accepted,
@@ -123,18 +130,23 @@ class JobPaths:
 
     async def explain(self, ask: Ask) -> Explanation:
         said = await self.api.explain(ask.job)
+        left, finish = await unfinished_of(self.api, ask.job)
         return replace(
             said,
             summary=masked_text(said.summary),
             waits=tuple(replace(w, what=masked_text(w.what)) for w in said.waits),
             failures=tuple(replace(f, reason=masked_text(f.reason)) for f in said.failures),
+            unfinished=left,
+            finish=finish,
         )
 
     async def logs(self, ask: Ask) -> LogLines:
         return await self.api.logs(ask.job)
 
     async def cancel(self, ask: Ask) -> Accepted:
-        return await self.api.cancel(ask.job)
+        if ask.query.force:
+            self.audit.forces(ask.who, ask.job)
+        return await self.api.cancel(ask.job, force=ask.query.force)
 
     async def savepoint(self, ask: Ask) -> Accepted:
         return await self.api.savepoint(ask.job)

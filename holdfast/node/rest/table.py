@@ -29,7 +29,7 @@ def all_routes(api: Api, access: Access, audit: Audit) -> list[Route]:
         *JobPaths(api, audit).routes(),
         *SavedPaths(api, audit).routes(),
         *JobsV2(api).routes(),
-        *OrdersV2(api).routes(),
+        *OrdersV2(api, audit).routes(),
         *ClusterV2(api).routes(),
         *CheckpointsV2(api, audit).routes(),
         *OptionsV2(api).routes(),

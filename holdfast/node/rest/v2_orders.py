@@ -17,6 +17,7 @@ from holdfast.core.job import TERMINAL
 from holdfast.errors import UserError
 from holdfast.node.api import Api
 from holdfast.node.api_views import Submit
+from holdfast.node.rest.audit import Audit
 from holdfast.node.rest.route import JOB_ID, Ask, Permission, Route
 from holdfast.node.rest.shapes import CheckText
 from holdfast.node.rest.v2_shapes import StopJob, Stopped, StoppedOne, Submitted
@@ -52,8 +53,9 @@ class Params(msgspec.Struct):
 class OrdersV2:
     """The handlers."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, audit: Audit) -> None:
         self.api = api
+        self.audit = audit
 
     def routes(self) -> list[Route]:
         """Return the paths."""
@@ -102,12 +104,12 @@ class OrdersV2:
         return [await self._submit(text, asked) for text, asked in several]
 
     async def stop(self, ask: Ask) -> Stopped:
-        return Stopped(await self._stop(ask.body))
+        return Stopped(await self._stop(ask, ask.body))
 
     async def stop_all(self, ask: Ask) -> list[StoppedOne]:
         if len(ask.body) > JOBS_MAX:
             raise UserError(f"Send at most {JOBS_MAX} jobs at once.", code="request")
-        names = [await self._stop(each) for each in ask.body]
+        names = [await self._stop(ask, each) for each in ask.body]
         return [StoppedOne(int(n) if n.isdigit() else n) for n in names]
 
     async def encrypt(self, ask: Ask) -> dict[str, Any]:
@@ -158,14 +160,16 @@ class OrdersV2:
         whole = json.dumps([*parts, lives[:1]])
         return hashlib.sha256(whole.encode()).hexdigest()
 
-    async def _stop(self, asked: StopJob) -> str:
+    async def _stop(self, ask: Ask, asked: StopJob) -> str:
         job_id = str(asked.jobId)
         if not JOB_ID.fullmatch(job_id):
             raise UserError("The jobId is no good.", code="job.id")
         if asked.isStopWithSavePoint and not asked.force:
             await self.api.savepoint(job_id)
-        else:
-            await self.api.cancel(job_id)
+            return job_id
+        if asked.force:
+            self.audit.forces(ask.who, job_id)
+        await self.api.cancel(job_id, force=asked.force)
         return job_id
 
 

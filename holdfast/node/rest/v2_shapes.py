@@ -222,7 +222,7 @@ class Submitted(msgspec.Struct):
 
 
 class StopJob(msgspec.Struct):
-    """11. Which job is to stop, and how."""
+    """11. Which job is to stop, and how.  `force`: at once, and no savepoint."""
 
     jobId: str | int
     isStopWithSavePoint: bool = False

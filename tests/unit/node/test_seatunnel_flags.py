@@ -14,7 +14,7 @@ from holdfast.errors import UsageError
         ("-j 17", "status 17"),
         ("--metrics 17", "status 17"),
         ("-can 17 18", "cancel 17 18"),
-        ("-f 17", "cancel 17"),
+        ("-f 17", "cancel --force 17"),
         ("--get_running_job_metrics", "list"),
         ("-s 17", "savepoint 17"),
         ("-r 17 -c job.conf", "restore 17 -c job.conf"),

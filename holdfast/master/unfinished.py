@@ -1,0 +1,131 @@
+"""Show what a life has not finished: commit by commit, sink by sink, and what to do.  Pure.
+
+The job's record knows which commits; what is staged for them is in their checkpoints, as long as
+the saved state keeps these.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from holdfast.core.abandoned import Abandoned
+from holdfast.core.checkpoint import Completed
+from holdfast.core.gather import Staged
+from holdfast.core.job import Job
+from holdfast.master.blob import Content
+from holdfast.master.ports import by_sink, commit_user
+from holdfast.model.tree import Plain
+
+SHOWN_MAX = 10
+"""So many commits of a life are shown one by one, and so many names of what one has staged."""
+
+WAITS = "complete and not visible"
+BEGUN = "complete, and perhaps under way when the job ended: it may be visible, or become so"
+UNHEARD = "visible, but its listeners may not have run"
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """One commit to one sink that was not finished.
+
+    `commit` is the identifier under which the sink knows it, with `number`.  `staged` names files
+    and tables that were written for it out of sight, as many as `more` not counted; none if its
+    checkpoint cannot be read now.
+    """
+
+    pipeline: int
+    number: int
+    sink: str
+    commit: str
+    state: str
+    rows: int | None = None
+    tables: tuple[str, ...] = ()
+    staged: tuple[str, ...] = ()
+    more: int = 0
+
+
+def blobs_of(job: Job) -> tuple[str, ...]:
+    """Return the checkpoints that say what is staged for the commits that are shown."""
+    return tuple(done.blob for one in job.abandoned for done, _ in _commits(one))[:SHOWN_MAX]
+
+
+def unfinished(job: Job, contents: Mapping[str, Content]) -> tuple[Unfinished, ...]:
+    """Return what is not finished, given what can be read of its checkpoints."""
+    found: list[Unfinished] = []
+    for one in job.abandoned:
+        for done, state in _commits(one)[:SHOWN_MAX]:
+            content = contents.get(done.blob)
+            staged = by_sink(content.to_commit(done.previous)) if content else {}
+            for sink in sorted(staged) or one.sinks:
+                user = commit_user(job.id, job.incarnation, one.pipeline, sink)
+                parts = staged.get(sink)
+                shown = _shown(parts, f"{job.id}.{job.incarnation}-") if parts else ()
+                found.append(Unfinished(one.pipeline, done.number, sink, user, state, *shown))
+    return tuple(found)
+
+
+def ways(job: Job, *, kept: bool, passed: str = "") -> tuple[str, ...]:
+    """Return how to finish what is not, or to remove it."""
+    if passed:
+        return (f"{passed[0].upper()}{passed[1:]}. These commits are that life's to finish.",)
+    if not kept:
+        return ("Its saved state is removed, and with it what was staged: nothing can finish it.",)
+    count = sum(len(_commits(one)) for one in job.abandoned)
+    more = f" All {count} are meant, also those not listed." if count > SHOWN_MAX else ""
+    return (
+        f"To finish: holdfast restart {job.id}. It makes these commits first, under the same"
+        f" identifiers, so that what is visible by then is found and not written twice.{more}",
+        f"To give them up: holdfast savepoints rm {job.id} {job.life}. It removes what is staged."
+        " To do so by hand, look in each sink for the identifier first: a commit that was under way"
+        " may be visible by now.",
+    )
+
+
+def lines(left: tuple[Unfinished, ...], finish: tuple[str, ...]) -> Iterator[str]:
+    """Yield it for people to read."""
+    if left:
+        yield "Not finished:"
+    for one in left:
+        yield f"- pipeline {one.pipeline}, commit {one.number} to {one.sink}: {one.state}"
+        yield f"    identifier: {one.commit}, {one.number}"
+        if one.rows is not None:
+            rows = f"{one.rows:,} rows" if one.rows >= 0 else "rows"
+            yield f"    staged: {rows} for {', '.join(one.tables)}"
+        for name in one.staged:
+            yield f"      {name}"
+        if one.more:
+            yield f"      and {one.more} more"
+    yield from finish
+
+
+def _commits(one: Abandoned) -> list[tuple[Completed, str]]:
+    unheard = [(one.unheard, UNHEARD)] if one.unheard else []
+    waiting = [(c, BEGUN if one.begun and not n else WAITS) for n, c in enumerate(one.waiting)]
+    return [*unheard, *waiting]
+
+
+def _shown(
+    parts: tuple[Staged, ...], life: str
+) -> tuple[int, tuple[str, ...], tuple[str, ...], int]:
+    """Return rows, tables, names of what is staged, and how many more there are."""
+    rows, tables, names = 0, dict[str, None](), dict[str, None]()
+    for part in parts:
+        content = part.content if isinstance(part.content, dict) else {}
+        counted = content.get("rows", -1)
+        known = rows >= 0 and isinstance(counted, int) and counted >= 0
+        rows = rows + int(str(counted)) if known else -1
+        tables[str(content.get("table", ""))] = None
+        names |= dict.fromkeys(n for n in _texts(content.get("content")) if life in n)
+    return rows, tuple(tables), tuple(names)[:SHOWN_MAX], max(0, len(names) - SHOWN_MAX)
+
+
+def _texts(plain: Plain) -> Iterator[str]:
+    """Yield all texts in a committable: what a sink stages carries the name of its life."""
+    match plain:
+        case str():
+            yield plain
+        case dict():
+            for value in plain.values():
+                yield from _texts(value)
+        case list() | tuple():
+            for value in plain:
+                yield from _texts(value)

@@ -1,0 +1,37 @@
+"""Gather what a job that is over has not finished, for an answer."""
+
+import asyncio
+from dataclasses import replace
+
+from holdfast.errors import HoldfastError
+from holdfast.master import blob
+from holdfast.master.accept import told
+from holdfast.master.unfinished import Unfinished, blobs_of, unfinished, ways
+from holdfast.node.api import Api
+from holdfast.plan.mask import masked_text
+
+READ_S = 2.0
+"""So long an answer waits for a checkpoint.  What is staged is then left out."""
+
+
+async def unfinished_of(api: Api, job_id: str) -> tuple[tuple[Unfinished, ...], tuple[str, ...]]:
+    """Return it, commit by commit, and how to finish or remove it."""
+    job = await api.record(job_id)
+    if not job.abandoned:
+        return (), ()
+    vault = (await api.leader()).vault
+    saved = vault.keeps(job.id, job.incarnation)
+    contents = {}
+    for name in blobs_of(job) if saved else ():
+        try:
+            async with asyncio.timeout(READ_S):
+                contents[name] = blob.read(await api.blobs.get(name))
+        except (HoldfastError, TimeoutError):
+            continue
+    past = vault.past(saved) if saved else []
+    found = ways(job, kept=saved is not None, passed=masked_text(told(past[0])) if past else "")
+    left = tuple(
+        replace(one, staged=tuple(masked_text(name) for name in one.staged))
+        for one in unfinished(job, contents)
+    )
+    return left, found
