@@ -23,6 +23,7 @@ from holdfast.cli.job import (
     Quiet,
     Variables,
     one_file,
+    report_for,
 )
 from holdfast.cli.job import Config as FileFlag
 from holdfast.cli.load import read_tree
@@ -109,7 +110,7 @@ def submit(
     if restore and not job_id:
         raise UserError("--restore needs the id of the job that was stopped: --set-job-id ID.")
     path = one_file(file, config)
-    report = Report(lenient=lenient, allow_unset=allow_unset)
+    report = report_for(config, lenient, allow_unset)
     text = spec_text(path, variable, name, report, python=allow_python)
     client = client_for(masters, node_config, token_file, patience)
     number = job_id or str(time.time_ns())[:18]

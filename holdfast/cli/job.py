@@ -18,7 +18,8 @@ from holdfast.worker.expect import expected_tables
 
 JobFile = Annotated[Path | None, typer.Argument(metavar="JOB_FILE", help="The job file to use.")]
 Config = Annotated[
-    Path | None, typer.Option("-c", "--config", help="The job file, as SeaTunnel's -c names it.")
+    Path | None,
+    typer.Option("-c", "--config", help="The job file, read as SeaTunnel reads it (--lenient)."),
 ]
 Variables = Annotated[
     list[str] | None,
@@ -28,7 +29,7 @@ Variables = Annotated[
 ]
 Lenient = Annotated[
     bool,
-    typer.Option("--lenient", help="Ignore unknown options with a warning, as SeaTunnel does."),
+    typer.Option("--lenient", help="Warn of unknown options and ignore them, as -c does."),
 ]
 AllowUnset = Annotated[
     bool,
@@ -108,7 +109,7 @@ def run(
             slots=slots,
             tags=tags(tag or []),
             plugins=plugin or [],
-            lenient=lenient,
+            lenient=lenient or bool(config),
             allow_unset=allow_unset,
             allow_python=allow_python,
             quiet=quiet,
@@ -131,7 +132,7 @@ def check(
     debug: Debug = False,
 ) -> None:
     """Check a job file without running it: every mistake at once."""
-    path, report = one_file(file, config), Report(lenient=lenient, allow_unset=allow_unset)
+    path, report = one_file(file, config), report_for(config, lenient, allow_unset)
     tree = read_tree(path, parse_assignments(variable or []), report)
     checked(tree, path, Registry.load(plugin or []), report, allow_python=allow_python)
     show_warnings(report.warnings)
@@ -151,7 +152,7 @@ def plan(
     debug: Debug = False,
 ) -> None:
     """Draw a job's pipelines, tasks, tables and schemas.  No row moves."""
-    path, report = one_file(file, config), Report(lenient=lenient, allow_unset=allow_unset)
+    path, report = one_file(file, config), report_for(config, lenient, allow_unset)
     tree = read_tree(path, parse_assignments(variable or []), report)
     registry = Registry.load(plugin or [])
     job = checked(tree, path, registry, report, allow_python=allow_python)
@@ -166,6 +167,11 @@ def plan(
             driver.stop(starting)
     draw = {"text": draw_text, "mermaid": draw_mermaid, "json": plan_json}[form]
     typer.echo(draw(job, registry, tables))
+
+
+def report_for(config: Path | None, lenient: bool, allow_unset: bool) -> Report:
+    """Return a report for a job file; one that comes by SeaTunnel's flag is read as there."""
+    return Report(lenient=lenient or bool(config), allow_unset=allow_unset)
 
 
 def one_file(file: Path | None, config: Path | None) -> Path:

@@ -34,10 +34,10 @@ from holdfast.cli.job import (
     Quiet,
     Variables,
     one_file,
+    report_for,
 )
 from holdfast.cli.job import Config as FileFlag
 from holdfast.cli.terminal import screen
-from holdfast.connect.report import Report
 from holdfast.errors import UsageError
 from holdfast.node.api_views import SavedView, Submit
 from holdfast.node.client import date_text
@@ -89,7 +89,7 @@ def restore(
     text = ""
     if file or config:
         path = one_file(file, config)
-        report = Report(lenient=lenient, allow_unset=allow_unset)
+        report = report_for(config, lenient, allow_unset)
         text = spec_text(path, variable, name, report, python=allow_python)
     elif variable or name or lenient or allow_unset or allow_python:
         raise UsageError("Variables, a name, and what a file is allowed need a job file.")

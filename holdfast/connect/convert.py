@@ -96,7 +96,7 @@ def _optional(node: Node, args: Any, where: str, report: Report, nested: ReadOpt
         return None
     kinds = [a for a in args if a is not type(None)]
     for kind in kinds[:-1]:
-        trial = Report(lenient=report.lenient)
+        trial = Report(lenient=report.lenient, settled=report.settled)
         value = convert(node, kind, where, trial, nested)
         if value is not MISSING and not trial.mistakes:
             report.warnings += trial.warnings

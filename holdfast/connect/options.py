@@ -27,6 +27,7 @@ from typing import Any, TypeVar, dataclass_transform, get_type_hints
 from holdfast.connect.convert import convert, type_text
 from holdfast.connect.convert import nearest as nearest
 from holdfast.connect.report import Report
+from holdfast.connect.theirs import instead
 from holdfast.model.tree import Block, Entry, Node, Plain
 
 T = TypeVar("T")
@@ -289,13 +290,24 @@ def _report_missing(
 def _report_unknown(cls: type, rest: list[tuple[str, Entry]], about: str, report: Report) -> None:
     known = [k for f in _fields(cls) for k in (_key(f), *_declared(f).aliases)] if rest else []
     for path, entry in rest:
-        inside = isinstance(entry.node, Block) and any(k.startswith(path + ".") for k in known)
-        leaves = [(f"{path}.{p}", e) for p, e in entry.node.leaves()] if inside else []  # type: ignore[union-attr]
-        for name, leaf in leaves or [(path, entry)]:
+        inside = _inside(path, entry)
+        taken = any(k.startswith(path + ".") for k in known)
+        taken = taken or any(instead(about, name) for name, _ in inside)
+        for name, leaf in (inside if taken else None) or [(path, entry)]:
+            there = instead(about, name)
+            if there:
+                report.lacks(leaf.place, f"{about}: Holdfast has no option '{name}'. {there}")
+                continue
             # To find what was meant takes a while; whoever has a thousand mistakes can wait for it.
             few = len(report.mistakes) + len(report.warnings) < HINTED_MAX
             hint = (nearest(name, known) or _listed(cls)) if few else ""
             report.unknown(leaf.place, f"{about}: unknown option '{name}'.{hint}")
+
+
+def _inside(path: str, entry: Entry) -> list[tuple[str, Entry]]:
+    if not isinstance(entry.node, Block):
+        return []
+    return [(f"{path}.{p}", e) for p, e in entry.node.leaves()]
 
 
 def _listed(cls: type) -> str:

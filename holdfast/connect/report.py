@@ -12,11 +12,12 @@ class Report:
     """Mistakes and warnings found so far.
 
     Lenient turns unknown options into warnings.  `allow_unset` keeps `${name}` where nothing says
-    what it is.
+    what it is.  `settled`: the file was checked when the job came, so unknown options are ignored.
     """
 
     lenient: bool = False
     allow_unset: bool = False
+    settled: bool = False
     mistakes: list[Mistake] = field(default_factory=list)
     warnings: list[Mistake] = field(default_factory=list)
 
@@ -30,11 +31,16 @@ class Report:
 
     def unknown(self, place: Place, message: str) -> None:
         """Note an option nobody knows."""
-        if self.lenient:
+        if self.lenient or self.settled:
             self.warn(place, message + " It is ignored.")
         else:
             hint = "" if "Did you mean" in message else LENIENT_HINT
             self.error(place, message + hint)
+
+    def lacks(self, place: Place, message: str) -> None:
+        """Note an option that SeaTunnel has and we lack: lenient or not, the job will not run."""
+        if not self.settled:
+            self.error(place, message)
 
     def raise_if_any(self) -> None:
         """Raise all mistakes together, if there are any."""

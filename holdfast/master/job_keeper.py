@@ -53,6 +53,9 @@ from holdfast.store.contract import Delete, Guard, Put
 
 log = logging.getLogger("holdfast")
 
+TOLD_MAX = 50
+"""How many lines of one kind the trail keeps of what was said as a job came."""
+
 
 class JobKeeper(Keeper[Job]):
     """The keeper of one job record, and of its pipelines' keepers."""
@@ -90,12 +93,14 @@ class JobKeeper(Keeper[Job]):
     def follow(self, new: Job, event: object) -> Trail:
         return follow_job(self.trail, self.state, new, self.seen())
 
-    def tell(self, said: Iterable[str]) -> None:
-        """Tell in the trail what the job goes on from; it is kept with the next change."""
-        at_s, term = round(self.seen().at_s, 3), self.desk.term
-        self.trail = self.trail.noting(
-            *(Moved(at_s, "job", "RESTORED", term, one[:REASON_MAX]) for one in said)
-        )
+    async def tell(self, **said: list[str]) -> None:
+        """Tell in the trail what was said as the job came; it is kept with the next change."""
+        async with self.turn:  # a change that is being saved has made its trail already
+            at_s, term = round(self.seen().at_s, 3), self.desk.term
+            for what, lines in said.items():
+                short = (one[:REASON_MAX] for one in lines[:TOLD_MAX])
+                events = (Moved(at_s, "job", what, term, one) for one in short)
+                self.trail = self.trail.noting(*events)
 
     def beside(self, new: Job) -> list[Put | Delete]:
         return self.vault.ending(new, self._pipelines())

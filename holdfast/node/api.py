@@ -116,9 +116,8 @@ class Api:
         if asked.restore:
             source = asked.source or job_id
             saved = chosen(leader, source, asked.number, await self.lives(leader, source))
-        spec, report = self._spec(asked.spec or self.opened(saved.spec if saved else "")), Report()
-        text = encode_spec(spec)
-        report.lenient = spec.lenient
+        spec = self._spec(asked.spec or self.opened(saved.spec if saved else ""))
+        text, report = encode_spec(spec), Report(lenient=spec.lenient)
         planned = await asyncio.to_thread(spec.job, self.registry, report)
         self.confined.check(planned)
         accepted = Accepted(job_id, planned.name, [str(w) for w in report.warnings])
@@ -137,14 +136,15 @@ class Api:
             made = new_records(job_id, incarnation, asked.token, kept, planned, number)
             if self.refuse_too_large:
                 self._check_size(leader, *made)
-            start = None
-            if saved and not leader.has(job_id, asked.token):
+            start, known = None, leader.has(job_id, asked.token)
+            if saved and not known:
                 begun = Given(asked.maps, asked.allow_dropped, asked.write_again)
                 going = Going(leader, self.registry, saved, self.opened(saved.spec), planned)
                 made, start, accepted.restored = await going.begin(begun, *made)
             await self.fenced(leader, leader.submit(*made, start))
-            if start:
-                leader.jobs[job_id].tell(accepted.restored)
+            if not known:  # REST v2's answer has no place for warnings
+                keeper = leader.jobs[job_id]
+                await keeper.tell(RESTORED=accepted.restored, WARNED=accepted.warnings)
         return accepted
 
     def opened(self, spec: str) -> str:

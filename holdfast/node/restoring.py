@@ -7,7 +7,7 @@ used up.
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
@@ -70,7 +70,7 @@ def go_on(spec: str, planned: Job, registry: Registry, given: Given, about: str)
 def _plan_again(spec: str, registry: Registry, about: str) -> Job:
     """Plan the job file of a former life.  It passed every check when it was submitted."""
     try:
-        return replace(decode_spec(spec), lenient=True).job(registry, Report(lenient=True))
+        return decode_spec(spec).job(registry, Report(settled=True))
     except JobFileError as error:
         raise UserError(
             f"The job file that {about} ran with cannot be planned by this version of Holdfast, so"

@@ -108,7 +108,8 @@ def stage_joins(kind: type[Plugin[Any]], read: StageOptions, inputs: tuple[str, 
         return False
     named = read.common.plugin_input
     names = tuple(dict.fromkeys(n.text for n in named.names)) if named else ()
-    return kind.joins(read.own, names if len(names) == len(inputs) else inputs)
+    # Fewer names than inputs: sources share one.  More: some are wrong, and were warned of.
+    return kind.joins(read.own, names if 0 < len(names) <= len(inputs) else inputs)
 
 
 def stage_whole(kind: type[Plugin[Any]], read: StageOptions) -> bool:
@@ -167,7 +168,7 @@ def _kind(stage: Stage, registry: Registry) -> type[Plugin[Any]]:
 def stage_options(stage: Stage, kind: type[Plugin[Any]]) -> StageOptions:
     """Return the options of a stage that was checked."""
     # The check has already said what to do about unknown options; here they are just left out.
-    report = Report(lenient=True)
+    report = Report(settled=True)
     read = read_stage(kind, stage.role, stage.options, f"{stage.role} {stage.plugin}", report)
     report.raise_if_any()
     assert read

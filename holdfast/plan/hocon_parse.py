@@ -23,7 +23,7 @@ _TRIPLE = re.compile(r'"""(.*?)"""(?!")', re.DOTALL)
 _REFERENCE = re.compile(r"\$\{(\??)([^}\n]*)\}")
 _INCLUDE = re.compile(r"include(?=[\s\"])")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_NEXT_HINT = " Start the next key on a new line, or put the value in double quotes."
+_NEXT_HINT = " Put a comma or a new line before the next key, or the value in double quotes."
 _QUOTE_HINT = " Put text with special characters in double quotes."
 
 

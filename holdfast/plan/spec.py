@@ -30,7 +30,8 @@ class Spec:
 
     def job(self, registry: Registry, report: Report | None = None) -> Job:
         """Check and plan the job.  Raises every mistake together."""
-        report = report or Report(lenient=self.lenient)
+        # Without a report the job comes from a record: what it ignores was said at the submit.
+        report = report or Report(lenient=self.lenient, settled=self.lenient)
         python = self.allow_python
         job = check_job(self.tree, self.file, registry, report, name=self.name, allow_python=python)
         report.raise_if_any()

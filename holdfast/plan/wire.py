@@ -7,6 +7,8 @@ and sinks name what they read (`plugin_input`).  SeaTunnel has three rules, and 
   then reads the last dataset declared before it.
 - *chain*: one source, several transforms, one sink.  Names may be missing, not wrong.
 - *graph*: all else.  Every name must be there, be right, and be used.
+
+Sources that share a name are read as one: whoever names it gets the rows of all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -127,14 +129,16 @@ def _wire_strictly(stages: Sequence[Ends], report: Report, *, chain: bool) -> Li
     return links
 
 
-def _known(stages: Sequence[Ends], report: Report) -> dict[str, Ends]:
-    """Return who offers each name; two that offer the same are a mistake."""
-    known: dict[str, Ends] = {}
+def _known(stages: Sequence[Ends], report: Report) -> dict[str, list[Ends]]:
+    """Return who offers each name; only sources may share one."""
+    known: dict[str, list[Ends]] = {}
     for stage in stages:
         if stage.output is None:
             continue
-        first = known.setdefault(stage.output.text, stage)
-        if first is not stage:
+        sharing = known.setdefault(stage.output.text, [])
+        sharing.append(stage)
+        first = sharing[0]
+        if first is not stage and {first.role, stage.role} != {Role.SOURCE}:
             report.error(
                 stage.output.place,
                 f"{stage.about}: plugin_output '{stage.output.text}' is taken by {first.about}"
@@ -144,7 +148,7 @@ def _known(stages: Sequence[Ends], report: Report) -> dict[str, Ends]:
 
 
 def _feeders(
-    stage: Ends, known: Mapping[str, Ends], last: Ends | None, report: Report
+    stage: Ends, known: Mapping[str, Sequence[Ends]], last: Ends | None, report: Report
 ) -> tuple[str, ...]:
     """Return the ids that feed a stage; `last` is read where a chain names nothing."""
     listed = f" Names that can be read: {', '.join(known)}." if known else ""
@@ -159,7 +163,7 @@ def _feeders(
     found: list[str] = []
     for name in stage.inputs:
         if name.text in known:
-            found.append(known[name.text].id)
+            found += (one.id for one in known[name.text])
         elif last and "${" in name.text:
             found.append(last.id)
             _warn_of_wrong(stage, name, [last], False, report)

@@ -84,7 +84,10 @@ class Composer:
         choice = self.choices[stage.id]
         if choice.joins:
             names = {s.id: s.output or s.id for s in self.stages}
-            return choice.join({names[i]: tables for i, tables in inputs.items()})
+            sharing: dict[str, list[Tables]] = {}
+            for i, tables in inputs.items():
+                sharing.setdefault(names[i], []).append(tables)
+            return choice.join({name: unite(stage, each) for name, each in sharing.items()})
         arrived = unite(stage, inputs.values())
         changed = []
         for rows in arrived:

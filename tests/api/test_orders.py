@@ -36,6 +36,25 @@ def test_a_job_is_submitted_as_json_hocon_and_sql_and_as_a_file(tmp_path: Path) 
     served(tmp_path, test)
 
 
+def test_an_unknown_option_is_a_warning_by_rest_v2_and_a_mistake_by_our_paths(
+    tmp_path: Path,
+) -> None:
+    async def test(master: Served) -> None:
+        text = BATCH.replace("Console {", "Console { colour = red,", 1)
+        ours = await master.http.post("/api/submit", json={"text": text, "job_id": "1"})
+        assert ours.status_code == 400 and "unknown option 'colour'" in ours.text
+        theirs = await master.http.post("/submit-job?format=hocon&jobId=2", content=text)
+        assert theirs.status_code == 200
+        told = (await master.get("/api/jobs/2/timeline"))["events"]
+        assert ["'colour'" in e["reason"] for e in told if e["status"] == "WARNED"] == [True]
+        lacking = BATCH.replace("Console {", "Console { multi_table.failure_policy = SKIP,", 1)
+        for path in ("/submit-job?format=hocon", "/submit-job?format=hocon&jobId=3"):
+            refused = await master.http.post(path, content=lacking)
+            assert refused.status_code == 400 and "give it a job of its own" in refused.text
+
+    served(tmp_path, test)
+
+
 def test_the_same_request_twice_is_one_submit_and_later_a_new_one(tmp_path: Path) -> None:
     async def test(master: Served) -> None:
         send = lambda: master.http.post("/submit-job?jobId=1", json=CONFIG)  # noqa: E731

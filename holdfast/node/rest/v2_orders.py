@@ -98,7 +98,7 @@ class OrdersV2:
             raise UserError(f"Send 1 to {JOBS_MAX} jobs at once.", code="request")
         several = [_one_of_several(each) for each in ask.body]
         for text, asked in several:
-            report = Report()
+            report = Report(lenient=True)
             spec = await asyncio.to_thread(self.api.reader.spec, _asked(text, asked), report)
             await asyncio.to_thread(spec.job, self.api.registry, report)
         return [await self._submit(text, asked) for text, asked in several]
@@ -137,7 +137,7 @@ class OrdersV2:
             raise UserError("The restoreSourceJobId is no good.", code="job.id")
         if asked.jobId and not JOB_ID.fullmatch(asked.jobId):
             raise UserError("The jobId is no good.", code="job.id")
-        report = Report()
+        report = Report(lenient=True)
         spec = await asyncio.to_thread(self.api.reader.spec, _asked(text, asked), report)
         job_id = asked.jobId or str(time.time_ns())[:18]
         token = await self._token(text, asked) if asked.jobId else secrets.token_hex(16)
@@ -179,7 +179,8 @@ def _asked(text: str, asked: SubmitAsked) -> CheckText:
         raise UserError(
             f"'{asked.format}' is no format. Good ones: {', '.join(FORMATS)}.", code="request"
         )
-    return CheckText(text=text, format=kind, file=FORMATS[kind], name=asked.jobName)
+    file = FORMATS[kind]
+    return CheckText(text=text, format=kind, file=file, name=asked.jobName, lenient=True)
 
 
 def _one_of_several(each: dict[str, Any]) -> tuple[str, SubmitAsked]:

@@ -272,7 +272,7 @@ def test_an_included_file_that_is_missing_is_left_out_unless_required() -> None:
         (
             'include "bad.conf"',
             "dir/bad.conf:2:5: Found '=' in a value."
-            " Start the next key on a new line, or put the value in double quotes.",
+            " Put a comma or a new line before the next key, or the value in double quotes.",
         ),
         (
             'include url("http://x/y")',
@@ -334,7 +334,7 @@ QUOTE = "Put text with special characters in double quotes."
         ("env { a = }", f"1:11: Found '}}' where a value should stand. {QUOTE}"),
         ("a = [1,, 2]", "1:8: Found a second comma. Remove it."),
         ("a = [1 = 2]", "1:8: Found '=' in a value."
-         " Start the next key on a new line, or put the value in double quotes."),
+         " Put a comma or a new line before the next key, or the value in double quotes."),
         ("a = [[1] [2}", "1:12: Found '}' after a value. Add a comma or a ']'."),
         ("a secret", "1:9: Found the end of the file after the key 'a'."
          " Put =, : or a block after a key."),

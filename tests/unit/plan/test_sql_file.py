@@ -175,8 +175,8 @@ def test_columns_are_warned_of() -> None:
          "2:29: Found '(' where a table's name should be."),
         (f"{SOURCE}{SINK}\nINSERT INTO z VALUES (1)", "2:15: Found 'VALUES' where SELECT should"
          " stand."),
-        ("/* config\nenv { a = = }\n*/", "2:11: Found '=' in a value. Start the next key on a new"
-         " line, or put the value in double quotes."),
+        ("/* config\nenv { a = = }\n*/", "2:11: Found '=' in a value. Put a comma or a new line"
+         " before the next key, or the value in double quotes."),
         (f"/* config sink {{}} */{SOURCE}{SINK}INSERT INTO z SELECT a",
          "1:11: sink is made from CREATE TABLE here. Remove the block."),
         ("/* open", "1:1: This /* is never closed. Close it."),

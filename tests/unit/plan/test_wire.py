@@ -146,10 +146,21 @@ def test_rows_that_nobody_reads_are_a_mistake_in_a_graph() -> None:
     ]
 
 
-def test_two_outputs_of_one_name_are_a_mistake() -> None:
+def test_two_sources_with_one_plugin_output_are_united() -> None:
+    sources = [plugin("Rows", _out="rows"), plugin("Rows", _out="rows"), plugin("Rows", _out="x")]
+    made = checked(job_tree(sources, [], [plugin("Print", _in=["x", "rows"])]))
+    assert made.stages[-1].inputs == (
+        "Source[2]-Rows",
+        "Source[0]-Rows",
+        "Source[1]-Rows",
+    )
+
+
+def test_a_name_of_a_source_is_not_free_for_a_transform() -> None:
+    renames = [plugin("Rename", to="x", _in="rows", _out="rows")]
     sources = [plugin("Rows", _out="rows"), plugin("Rows", _out="rows")]
-    assert errors(job_tree(sources, [], [plugin("Print", _in="rows")])) == [
-        "6: source Rows: plugin_output 'rows' is taken by source Rows on line 4."
+    assert errors(job_tree(sources, renames, [plugin("Print", _in="rows")])) == [
+        "11: transform Rename: plugin_output 'rows' is taken by source Rows on line 4."
         " Choose another name."
     ]
 
