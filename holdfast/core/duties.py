@@ -157,8 +157,12 @@ def _checkpoints(pipeline: Pipeline) -> list[Effect]:
     pending = pipeline.checkpoints.pending
     if pending:
         return [Gather(pending.number, pending.kind, pipeline.commits.through)]
-    # Periodic ones wait for the keeper's timer.
-    return [StartCheckpoint(k) for k in (Kind.SAVEPOINT, Kind.FINAL) if wanted(pipeline, k)]
+    kinds = [Kind.SAVEPOINT, Kind.FINAL]
+    # Periodic ones wait for the keeper's timer, unless a task is to go on elsewhere.  After a
+    # failure that waits for the timer, too.
+    if any(t.to for t in pipeline.tasks) and not pipeline.checkpoints.failed_in_a_row:
+        kinds.append(Kind.PERIODIC)
+    return [StartCheckpoint(k) for k in kinds if wanted(pipeline, k)]
 
 
 def _droppable(pipeline: Pipeline) -> list[Effect]:

@@ -35,6 +35,8 @@ from holdfast.core.policy import Policy
 from holdfast.core.task import (
     Task,
     TaskFailed,
+    TaskHandedOver,
+    TaskMoves,
     TaskOver,
     TaskPlaced,
     TaskStarted,
@@ -192,6 +194,8 @@ def step(old: Pipeline, event: object) -> Pipeline:
     match event:
         case TaskPlaced() | TaskStarted() | TaskFailed() | WorkerLost():
             new = _task_event(old, event)
+        case TaskMoves(name, to=to) if old.status is ACTIVE and (not to or may_move(old, name)):
+            new = _with_tasks(old, tuple(_moved(t, event) for t in old.tasks))
         case SourceEnded():
             new = replace(old, completion=completion.step(old.completion, event, old.tasks))
         case CheckpointDue(kind, _) if old.status is ACTIVE and wanted(old, kind):
@@ -250,6 +254,42 @@ def wanted(pipeline: Pipeline, kind: Kind) -> bool:
     return kind is (Kind.FINAL if ended else Kind.PERIODIC)
 
 
+def may_move(pipeline: Pipeline, name: str) -> bool:
+    """Say whether a task may go on elsewhere: from a checkpoint that is soon taken.
+
+    One that takes none before its end, or is about to end, ends where it is.  One that has not
+    begun begins elsewhere.
+    """
+    found = next((t for t in pipeline.tasks if t.id == name), None)
+    if pipeline.status is not ACTIVE or not found or pipeline.final is not None:
+        return False
+    if found.status is TaskStatus.PLACED:
+        return pipeline.checkpoints.pending is None
+    return found.live and pipeline.policy.periodic and not _about_to_end(pipeline)
+
+
+def _about_to_end(pipeline: Pipeline) -> bool:
+    return bool(pipeline.savepoint) or pipeline.completion.status is CompletionStatus.ENDED
+
+
+def _moved(one: Task, event: TaskMoves) -> Task:
+    """Let an order reach its task, unless it is of a former attempt."""
+    meant = one.id == event.task and one.live and one.runs_as(event.attempt, event.place)
+    return task.step(one, event) if meant else one
+
+
+def _handed_over(one: Task) -> Task:
+    return task.step(one, TaskHandedOver()) if one.to else one
+
+
+def _with_tasks(pipeline: Pipeline, tasks: tuple[Task, ...]) -> Pipeline:
+    """Return it with its tasks changed, and no end that a former attempt has told of."""
+    if all(old.attempt == new.attempt for old, new in zip(pipeline.tasks, tasks, strict=True)):
+        return replace(pipeline, tasks=tasks)
+    ended = completion.step(pipeline.completion, TasksChanged(tasks), tasks)
+    return replace(pipeline, tasks=tasks, completion=ended)
+
+
 def _former_moved(old: Pipeline, index: int, what: Committed | Listened) -> Pipeline:
     """Take in what a former life's commit has brought: its watermark, and what listeners know."""
     now = former.step(old.formers[index], what)
@@ -299,6 +339,9 @@ def _checkpoint_event(old: Pipeline, event: object) -> Pipeline:
             new = replace(_over(new), final=done.number)
         elif done.kind is Kind.SAVEPOINT and new.savepoint:
             new = replace(new, savepoint=replace(new.savepoint, number=done.number))
+        elif done.kind is Kind.PERIODIC and not _about_to_end(new):
+            # Whatever leaves its worker goes on from here: nothing before it is read again.
+            new = _with_tasks(new, tuple(_handed_over(t) for t in new.tasks))
     elif before.pending and not after.pending and before.pending.kind is Kind.SAVEPOINT:
         assert new.savepoint
         failures = new.savepoint.failures + 1

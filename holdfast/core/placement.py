@@ -13,7 +13,10 @@ from holdfast.core.task import Place
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A task that needs a worker.  `group` tasks of one job that has not started go together."""
+    """A task that needs a worker.  Those of one job that has not started go together.
+
+    One that is `moving` runs on a worker that is draining.
+    """
 
     job: str
     order: int
@@ -23,15 +26,17 @@ class Wanted:
     slots: int
     tags: tuple[tuple[str, str], ...] = ()
     starting: bool = True
+    moving: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A worker with its free slots and tags."""
+    """A worker with its free slots and tags.  One that is `draining` gets nothing new."""
 
     place: Place
     free: int
     tags: tuple[tuple[str, str], ...] = ()
+    draining: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +59,11 @@ def place(
     wanted: Sequence[Wanted], rooms: Sequence[Room]
 ) -> tuple[tuple[Placed, ...], tuple[Waits, ...]]:
     """Return choices for as many tasks as fit, and the reason for each that does not."""
-    free = {room.place: room.free for room in rooms}
-    tags = {room.place: room.tags for room in rooms}
+    staying = [room for room in rooms if not room.draining]
+    free = {room.place: room.free for room in staying}
+    tags = {room.place: room.tags for room in staying}
+    names = ", ".join(sorted(room.place.worker for room in rooms if room.draining))
+    aside = f" (besides {names}, draining)" if names else ""
     placed: list[Placed] = []
     waits: list[Waits] = []
     blocked = ""
@@ -64,7 +72,8 @@ def place(
         if chosen is not None:
             placed += chosen
             continue
-        why = blocked if blocked and group[0].starting else _why(group, free, tags)
+        behind = blocked and group[0].starting
+        why = blocked if behind else f"{_why(group, free, tags)}{aside}"
         waits += [Waits(w, why) for w in group]
         if group[0].starting and not blocked:
             blocked = f"waits behind job {group[0].job}, which was submitted earlier"
@@ -72,8 +81,11 @@ def place(
 
 
 def _groups(wanted: Sequence[Wanted]) -> list[list[Wanted]]:
-    """Single tasks of running jobs first, then whole jobs; each in order of submission."""
-    key = lambda w: (w.order, w.job, w.pipeline, w.task)  # noqa: E731
+    """Single tasks of running jobs first, then those that move, then whole jobs that start.
+
+    Each in order of submission.
+    """
+    key = lambda w: (w.moving, w.order, w.job, w.pipeline, w.task)  # noqa: E731
     running = [[w] for w in sorted((w for w in wanted if not w.starting), key=key)]
     starting: dict[str, list[Wanted]] = {}
     for w in sorted((w for w in wanted if w.starting), key=key):

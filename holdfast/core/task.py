@@ -70,6 +70,21 @@ class WorkerLost:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskMoves:
+    """An attempt is to go on elsewhere, on a worker that has room; None: it stays after all."""
+
+    task: str
+    attempt: int
+    place: Place
+    to: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskHandedOver:
+    """What an attempt has done is in a complete checkpoint: the next one goes on from there."""
+
+
+@dataclass(frozen=True, slots=True)
 class TaskRolledBack:
     """The pipeline goes back to an earlier checkpoint: what this attempt did counts no more."""
 
@@ -97,6 +112,7 @@ TASK = Machine(
         (PLACED, TaskFailed, PLACED),  # of a former attempt
         (PLACED, WorkerLost, WAITING),
         (PLACED, WorkerLost, PLACED),  # another worker
+        (PLACED, TaskMoves, PLACED),  # it had not begun: it begins there
         (PLACED, TaskRolledBack, WAITING),
         (PLACED, TaskOver, DONE),
         (RUNNING, TaskPlaced, RUNNING),  # a placement decided before the one that runs
@@ -105,6 +121,8 @@ TASK = Machine(
         (RUNNING, TaskFailed, RUNNING),  # of a former attempt
         (RUNNING, WorkerLost, WAITING),
         (RUNNING, WorkerLost, RUNNING),  # another worker
+        (RUNNING, TaskMoves, RUNNING),  # it runs on until a checkpoint holds what it has done
+        (RUNNING, TaskHandedOver, PLACED),
         (RUNNING, TaskRolledBack, WAITING),
         (RUNNING, TaskOver, DONE),
         (DONE, TaskPlaced, DONE),  # decided just before the end
@@ -118,7 +136,10 @@ TASK = Machine(
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task's durable state.  `place` is None while it waits for one."""
+    """A task's durable state.  `place` is None while it waits for one.
+
+    `to` is where it goes on after the next checkpoint, and `moves` counts how often it did so.
+    """
 
     id: str
     sources: tuple[str, ...]
@@ -126,6 +147,13 @@ class Task:
     status: TaskStatus = WAITING
     attempt: int = 1
     place: Place | None = None
+    to: Place | None = None
+    moves: int = 0
+
+    @property
+    def restarts(self) -> int:
+        """How often it was started anew because something was lost or failed."""
+        return self.attempt - 1 - self.moves
 
     @property
     def live(self) -> bool:
@@ -150,13 +178,28 @@ def step(old: Task, event: object) -> Task:
         case WorkerLost(incarnation) if old.live and old.place:
             if old.place.incarnation == incarnation:
                 new = _next_attempt(old)
+            elif old.to and old.to.incarnation == incarnation:
+                new = replace(old, to=None)
+        case TaskMoves(_, _, _, to) if old.status is PLACED and to:
+            new = _handed_over(old, to)
+        case TaskMoves(_, _, _, to):
+            new = replace(old, to=to)
+        case TaskHandedOver() if old.to:
+            new = _handed_over(old, old.to)
         case TaskRolledBack() if old.live:
             new = _next_attempt(old)
         case TaskOver():
-            new = replace(old, status=DONE, place=None)
+            new = replace(old, status=DONE, place=None, to=None)
     TASK.check(old.status, event, new.status)
     return new
 
 
 def _next_attempt(task: Task) -> Task:
-    return replace(task, status=WAITING, attempt=task.attempt + 1, place=None)
+    return replace(task, status=WAITING, attempt=task.attempt + 1, place=None, to=None)
+
+
+def _handed_over(task: Task, to: Place) -> Task:
+    """Begin the next attempt on another worker.  Nothing was lost, and nothing failed."""
+    return replace(
+        task, status=PLACED, attempt=task.attempt + 1, place=to, to=None, moves=task.moves + 1
+    )

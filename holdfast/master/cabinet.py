@@ -13,6 +13,7 @@ from holdfast.core.saved import Saved
 from holdfast.errors import UserError
 from holdfast.master.crew import Crew
 from holdfast.master.desk import Desk
+from holdfast.master.drains import Drains
 from holdfast.master.health import newest
 from holdfast.master.job_keeper import JobKeeper, load_trails
 from holdfast.master.pipeline_keeper import PipelineKeeper
@@ -42,6 +43,7 @@ class Cabinet:
         self.vault = Vault(desk, self._lives, self._finishes)
         self.crew = Crew(desk.ports.clock.now())
         self.roster = Roster()
+        self.drains = Drains(desk)
         self.quarantined: dict[str, str] = {}
         self.loaded = False
         self._changed = asyncio.Event()
@@ -50,6 +52,7 @@ class Cabinet:
 
     async def _load(self) -> None:
         await self.desk.read_time()
+        await self.drains.load()
         jobs = await self.desk.read_range("job/")
         pipelines = await self.desk.read_range("pipeline/")
         async for item in unhurried(jobs):
@@ -151,7 +154,7 @@ class Cabinet:
             if not job.terminal:
                 yield from job.pipelines.values()
 
-    def _find(self, key: TaskKey) -> PipelineKeeper | None:
+    def find(self, key: TaskKey) -> PipelineKeeper | None:
         """Return the keeper a message is for, unless its job is over or another life of the id."""
         job = self.jobs.get(key.job)
         if job is None or job.terminal or job.state.incarnation != key.incarnation:

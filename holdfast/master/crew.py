@@ -5,6 +5,7 @@ one.  Comparing what a worker holds with what the records say is what makes thin
 messages in between only make them fast.
 """
 
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from holdfast.core.placement import Room
@@ -64,7 +65,7 @@ class Crew:
             del self.seen[incarnation]
         return sorted(silent | unheard)
 
-    def rooms(self, placed: dict[str, int]) -> list[Room]:
+    def rooms(self, placed: Mapping[str, int], draining: Container[str] = ()) -> list[Room]:
         """Return the free slots of each worker, given the slots that records have placed there.
 
         What a worker still holds of tasks that records no longer place there takes room too.
@@ -74,7 +75,8 @@ class Crew:
             hello = seen.hello
             held = max(placed.get(incarnation, 0), len(hello.held))
             free = max(0, hello.slots - held)
-            rooms.append(Room(Place(hello.worker, incarnation), free, hello.tags))
+            here = Place(hello.worker, incarnation)
+            rooms.append(Room(here, free, hello.tags, incarnation in draining))
         return rooms
 
     def holds(self, job: str, incarnation: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.core.completion import SourceEnded
 from holdfast.core.job import CancelAsked, Job, JobStatus, SavepointWanted
 from holdfast.core.pipeline import Pipeline
-from holdfast.core.placement import Wanted, place
+from holdfast.core.placement import Placed, Wanted, place
 from holdfast.core.saved import Saved
 from holdfast.core.task import (
     Place,
@@ -26,6 +26,7 @@ from holdfast.errors import Fenced, Unavailable, UserError
 from holdfast.master.accept import Start, accept
 from holdfast.master.cabinet import Cabinet
 from holdfast.master.desk import Desk
+from holdfast.master.drains import moves
 from holdfast.master.health import Report
 from holdfast.master.history import trim
 from holdfast.master.job_keeper import JobKeeper
@@ -144,6 +145,19 @@ class Leader(Cabinet):
                 code="job.not_running",
             )
 
+    async def drain(self, worker: str, *, drained: bool) -> None:
+        """Have a worker be free of tasks, and get none; or no more.  By its name, until undone."""
+        self._check_loaded()
+        known = any(s.hello.worker == worker for s in self.crew.seen.values())
+        if drained and not known and worker not in self.drains.names:
+            there = ", ".join(sorted(s.hello.worker for s in self.crew.seen.values()))
+            raise UserError(
+                f"There is no worker {worker} in contact. These are: {there or 'none'}.",
+                code="worker.unknown",
+            )
+        await self.drains.wish(worker, drained=drained)
+        self._changed.set()
+
     def health(self, job: str) -> list[Report]:
         """Return how each pipeline of a job gets on."""
         keeper = self.jobs.get(job)
@@ -162,7 +176,7 @@ class Leader(Cabinet):
                 case Hello():
                     await self._hello(message)
                 case BarrierAck(term, key, acked) if term == self.desk.term:
-                    keeper = self._find(key)
+                    keeper = self.find(key)
                     if keeper:
                         await keeper.acked(acked)
                 case EndReport():
@@ -208,19 +222,20 @@ class Leader(Cabinet):
         for held in odd:
             await self._held(held, here)
         for key, task in missing:
-            keeper = self._find(key)
+            keeper = self.find(key)
             if keeper:
                 reason = "the worker no longer runs it"
                 await keeper.handle(TaskFailed(task.id, task.attempt, here, reason))
         self.desk.check()
-        self.desk.ports.workers.send(hello.incarnation, Welcome(self.desk.term))
+        leave = hello.leaving and self.drains.may_leave(self, hello.incarnation)
+        self.desk.ports.workers.send(hello.incarnation, Welcome(self.desk.term, leave))
         self._changed.set()
 
     async def _held(self, held: Held, here: Place) -> None:
         """Compare one attempt that a worker holds with what the records say."""
         if held.key.job in self.quarantined:
             return  # whoever repairs its records will want what it has staged
-        keeper = self._find(held.key)
+        keeper = self.find(held.key)
         task = _task(keeper, held.key.task)
         failure = held.failure
         if keeper and task and task.runs_as(held.attempt, here):
@@ -240,7 +255,7 @@ class Leader(Cabinet):
         self.desk.ports.workers.send(here.incarnation, stop)
 
     async def _ended(self, report: EndReport) -> None:
-        keeper = self._find(report.key)
+        keeper = self.find(report.key)
         if keeper is None:
             return
         here = Place(report.worker, report.incarnation)
@@ -252,7 +267,8 @@ class Leader(Cabinet):
 
     async def _lost(self, incarnation: str) -> None:
         for keeper in list(self._keepers()):
-            if any(t.place and t.place.incarnation == incarnation for t in keeper.state.tasks):
+            places = [p for t in keeper.state.tasks for p in (t.place, t.to) if p]
+            if any(p.incarnation == incarnation for p in places):
                 await keeper.handle(WorkerLost(incarnation))
 
     async def _lost_loop(self) -> None:
@@ -288,11 +304,35 @@ class Leader(Cabinet):
     async def _place(self) -> None:
         jobs = dict.fromkeys(k.state.job for k in self.roster.waiting.values())
         wanted = [w for job in jobs if not self.jobs[job].terminal for w in self.jobs[job].wanted()]
-        placed, waits = place(wanted, self.crew.rooms(self.roster.used)) if wanted else ((), ())
-        self.waits = {self._part(w.wanted).task_key(w.wanted.task): w.why for w in waits}
+        draining = self.drains.incarnations(self)
+        wanted += self.drains.wanted(self, draining)
+        rooms = self.crew.rooms(self.roster.taken(), draining) if wanted else []
+        placed, waits = place(wanted, rooms) if wanted else ((), ())
+        still = [w for w in waits if not w.wanted.moving]
+        self.waits = {self._part(w.wanted).task_key(w.wanted.task): w.why for w in still}
+        self.drains.note(self, tuple(w for w in waits if w.wanted.moving))
         for choice in placed:
-            keeper = self._part(choice.wanted)
-            await keeper.handle(TaskPlaced(choice.wanted.task, choice.wanted.attempt, choice.place))
+            await self._put(choice)
+        for keeper, stays in list(self.drains.undone(self, draining)):
+            await keeper.handle(stays)
+
+    async def _put(self, choice: Placed) -> None:
+        """Make a choice durable, unless its worker is to get nothing new since it was made."""
+        if choice.place.incarnation in self.drains.incarnations(self):
+            self._changed.set()
+            return
+        wanted, keeper = choice.wanted, self._part(choice.wanted)
+        event: object = TaskPlaced(wanted.task, wanted.attempt, choice.place)
+        if wanted.moving:
+            task = _task(keeper, wanted.task)
+            if task is None or task.place is None or task.attempt != wanted.attempt:
+                return
+            event = moves(task, choice.place)
+        self.drains.placing = choice.place.incarnation
+        try:
+            await keeper.handle(event)
+        finally:
+            self.drains.placing = ""
 
     def _part(self, wanted: Wanted) -> PipelineKeeper:
         return self.jobs[wanted.job].pipelines[wanted.pipeline]

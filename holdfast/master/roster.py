@@ -4,6 +4,8 @@ Derived from the pipelines' records as they change, and never stored: so that he
 placing a task costs what that worker or task costs, however many jobs there are.
 """
 
+from collections.abc import Mapping
+
 from holdfast.core.pipeline import Pipeline
 from holdfast.core.task import Task, TaskStatus
 from holdfast.master.crew import Seen
@@ -18,6 +20,7 @@ class Roster:
         self.waiting: dict[str, PipelineKeeper] = {}
         self.used: dict[str, int] = {}
         self._on: dict[str, dict[TaskKey, Task]] = {}
+        self._coming: dict[str, dict[TaskKey, Task]] = {}
         self._seen: dict[str, tuple[Task, ...]] = {}
         self._edition = 0
         self._editions: dict[str, int] = {}
@@ -31,6 +34,9 @@ class Roster:
         for task in now:
             if task.live and task.place:
                 self._put(task.place.incarnation, keeper.task_key(task.id), task)
+            if task.to:
+                coming = self._coming.setdefault(task.to.incarnation, {})
+                coming[keeper.task_key(task.id)] = task
         self._seen[keeper.key] = now
         if any(t.status is TaskStatus.WAITING for t in now):
             self.waiting[keeper.key] = keeper
@@ -40,11 +46,35 @@ class Roster:
         for task in self._seen.pop(keeper.key, ()):
             if task.live and task.place:
                 self._take(task.place.incarnation, keeper.task_key(task.id), task)
+            if task.to:
+                coming = self._coming[task.to.incarnation]
+                del coming[keeper.task_key(task.id)]
+                if not coming:
+                    del self._coming[task.to.incarnation]
         self.waiting.pop(keeper.key, None)
 
     def placed(self) -> set[str]:
-        """Return the worker incarnations that some task is placed on."""
-        return set(self._on)
+        """Return the worker incarnations that some task is placed on, or is to go on."""
+        return {*self._on, *self._coming}
+
+    def on(self, incarnation: str) -> Mapping[TaskKey, Task]:
+        """Return the tasks that records have placed on a worker."""
+        return self._on.get(incarnation, {})
+
+    def comes(self, incarnation: str) -> bool:
+        """Say whether a task is on its way to a worker."""
+        return incarnation in self._coming
+
+    def moving(self) -> list[tuple[TaskKey, Task]]:
+        """Return the tasks that are on their way to another worker."""
+        return [one for coming in self._coming.values() for one in coming.items()]
+
+    def taken(self) -> Mapping[str, int]:
+        """Return the slots in use on each worker, with those kept for tasks on their way there."""
+        if not self._coming:
+            return self.used
+        kept = {i: sum(t.slots for t in c.values()) for i, c in self._coming.items()}
+        return {i: self.used.get(i, 0) + kept.get(i, 0) for i in {*self.used, *kept}}
 
     def differs(self, seen: Seen) -> tuple[list[Held], list[tuple[TaskKey, Task]]]:
         """Compare what a worker holds with what the records say it runs.

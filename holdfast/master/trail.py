@@ -258,7 +258,12 @@ def _task_lines(
 ) -> Iterator[Moved]:
     if old and (old.status, old.attempt, old.place) == (task.status, task.attempt, task.place):
         return
-    if old and task.attempt != old.attempt:
+    if old and old.place and task.moves != old.moves:
+        yield Moved(
+            at_s, "task", "MOVED", term, f"worker {old.place.worker} is draining", task.id,
+            old.attempt, old.place.worker,
+        )  # fmt: skip
+    elif old and task.attempt != old.attempt:
         failed = [f for f in pipeline.failures if f.task == task.id]
         why = failed[-1].reason if failed else "it is started anew"
         worker = old.place.worker if old.place else ""

@@ -75,8 +75,8 @@ class JobRow(msgspec.Struct):
     `health_reason` says in words why it is LATE or STALLED.  `checkpoint_age_s` is that of the
     oldest of its pipelines' last checkpoints, None where nobody measures it now; `commit_age_s`
     that of the oldest one that is complete and not visible, None if there is none.  `written` rows
-    are committed ones, `rejected` ones were read and left out; `restarts` counts attempts beyond
-    each task's first.
+    are committed ones, `rejected` ones were read and left out; `restarts` counts attempts that were
+    lost or failed.
     """
 
     job_id: str

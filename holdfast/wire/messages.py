@@ -60,7 +60,8 @@ class Hello:
     """Everything a worker is and holds; sent on connecting and with every heartbeat.
 
     `sequence` grows with each, so that a late one is not taken for the present.  `load` is for
-    people to see; None from a worker that cannot say.
+    people to see; None from a worker that cannot say.  `leaving`: it was told to end, and waits
+    for its tasks to go on elsewhere.
     """
 
     worker: str
@@ -71,6 +72,7 @@ class Hello:
     tags: tuple[tuple[str, str], ...]
     held: tuple[Held, ...]
     load: Load | None = None
+    leaving: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +158,13 @@ class EndConfirmed:
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """The leader's answer to a hello: it leads in this term and has heard."""
+    """The leader's answer to a hello: it leads in this term and has heard.
+
+    `leave`: a worker that wants to end may do so now.
+    """
 
     term: int
+    leave: bool = False
 
 
 ToWorker = DeployTask | StopTask | Barrier | EndConfirmed | Welcome

@@ -18,6 +18,7 @@ from holdfast.testing.machines import MACHINES
 from holdfast.testing.sim.faults import Faults
 from holdfast.testing.sim.run import Plan, Script, Strike, Wish, random_plan, run_seed
 from holdfast.testing.sim.scenarios import moments
+from holdfast.testing.sim.stages import drained
 from holdfast.testing.sim.world import Event, JobSpec, World
 from tests.sim.echo import hear_twice
 
@@ -43,6 +44,8 @@ def directed() -> Iterator[tuple[int, Plan]]:
         yield seed, Plan((JobSpec("j"),), settings=Settings(worker_lost_s=1.0), script=all_lost)
         yield seed, Plan((replace(LONG, pipelines=TWO),), script=first_is_refused)
         yield seed, Plan((JobSpec("j", WIDE),), script=lost_before_they_start)
+        yield seed, drained()
+        yield seed, Plan((LONG,), script=drained_before_it_starts)
         # Each gives up before the next one is due, so a late word of it meets the next.
         yield seed, Plan((LONG,), settings=Settings(timeout_s=0.7), script=busy_for_a_while)
         yield seed, Plan((JobSpec("j", TWO),), script=tearing)
@@ -262,6 +265,23 @@ async def lost_before_they_start(world: World) -> None:
 
     await world.saw(placed)
     await no_worker(world)
+
+
+async def drained_before_it_starts(world: World) -> None:
+    """The worker that a task was just placed on is drained."""
+
+    def drain(event: Event) -> None:
+        master = world.leader()
+        assert master and master.leader
+        place = event["record"].tasks[0].place
+        order = master.leader.drain(place.worker, drained=True)
+        world.loop.spawn(world.process_of(master.name), order)
+
+    def placed(event: Event) -> bool:
+        record = event.get("record")
+        return isinstance(record, Pipeline) and record.tasks[0].status is TaskStatus.PLACED
+
+    await world.saw(placed, drain)
 
 
 async def busy_for_a_while(world: World) -> None:

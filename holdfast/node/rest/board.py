@@ -229,8 +229,8 @@ class Board:
         if gathering and latest and gathering.number == latest.number and gathering.complete:
             checks.written = tuple(w for a in gathering.acks for w in a.counts.written)
         old = before.tasks if before else ()
-        anew = sum(n.attempt - o.attempt for o, n in zip(old, pipeline.tasks, strict=False))
-        sight.restarts += anew if before else sum(t.attempt - 1 for t in pipeline.tasks)
+        anew = sum(n.restarts - o.restarts for o, n in zip(old, pipeline.tasks, strict=False))
+        sight.restarts += anew if before else sum(t.restarts for t in pipeline.tasks)
         checks.restored += anew if latest else 0
         sight.pipelines[number] = pipeline
 

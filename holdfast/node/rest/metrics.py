@@ -49,7 +49,7 @@ JOB_FAMILIES = {
     "rows_committed": ("counter", "Rows that are visible."),
     "bytes_written": ("counter", "Bytes written by complete checkpoints."),
     "lag_seconds": ("gauge", "Time between the watermark and now."),
-    "restarts": ("counter", "Attempts beyond each task's first."),
+    "restarts": ("counter", "How often tasks were started anew: lost or failed attempts."),
     "retries": ("gauge", "Retries that were used up."),
 }
 

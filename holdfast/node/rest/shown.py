@@ -218,7 +218,7 @@ def _committed(job: Job, parts: list[Pipeline], sight: Sight | None) -> int | No
 
 
 def restarts_of(parts: Iterable[Pipeline], sight: Sight | None) -> int:
-    """Return how many attempts there were beyond each task's first."""
+    """Return how often tasks were started anew because something was lost or failed."""
     if sight:
         return sight.restarts
-    return sum(t.attempt - 1 for p in parts for t in p.tasks)
+    return sum(t.restarts for p in parts for t in p.tasks)

@@ -63,6 +63,8 @@ def _question(event: Event) -> tuple[tuple[str, ...], str]:
             key = f"job/{event.job}"
             if event.what == "forget":
                 key = f"saved/{event.job}/{event.incarnation}"
+            elif event.what in ("drain", "undrain"):
+                key = "drains"
             return (event.by, event.what, event.job, event.incarnation), key
         case Heard() | Order():
             worker = event.worker if isinstance(event, Heard) else event.to

@@ -134,7 +134,7 @@ def restarts(story: Story) -> Iterator[str]:
             yield f"L9 {part.job} was retried {last.retries} times, {last.retry_times} are allowed"
         if any(new.retries < old.retries for old, new in pairwise(states)):
             yield f"L9 the retries of {part.job} were counted anew"
-        if any(t.attempt > 1 for t in last.tasks) and not last.failures:
+        if any(t.restarts for t in last.tasks) and not last.failures:
             yield f"L9 a task of {part.job} was restarted and nobody can say why"
 
 

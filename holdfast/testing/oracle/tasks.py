@@ -53,7 +53,7 @@ def survival(story: Story) -> Iterator[str]:
     if story.setting.lossy or failed or not all(_masters_only(f) for f in story.of(Fault)):
         return
     for part, states in story.pipelines.items():
-        if any(t.attempt > 1 for t in states[-1].tasks):
+        if any(t.restarts for t in states[-1].tasks):
             yield f"I20 a task of {part.job} was restarted though only masters were lost"
 
 

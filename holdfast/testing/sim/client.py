@@ -47,6 +47,13 @@ class Client:
 
     async def _later(self, wish: Wish, incarnation: str) -> None:
         await asyncio.sleep(wish.after_s)
+        what, _, worker = wish.what.partition(" ")
+        if worker:
+            drained = what == "drain"
+            await self._insist(
+                what, lambda leader: leader.drain(worker, drained=drained), of=worker
+            )
+            return
         if wish.what == "forget":
             states = [k for k in self.world.store.items if k.startswith(f"saved/{self.job.id}/")]
             for key in states[-1:]:

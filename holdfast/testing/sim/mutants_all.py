@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from holdfast.testing.sim import (
     mutants_commit,
+    mutants_drain,
     mutants_end,
     mutants_fence,
     mutants_life,
@@ -16,8 +17,8 @@ from holdfast.testing.sim.mutants import REGISTER, Caught, catch
 from holdfast.testing.sim.swarm import spread
 
 MODULES = (
-    mutants_end, mutants_commit, mutants_life, mutants_lost, mutants_fence, mutants_open,
-    mutants_saved, mutants_shown,
+    mutants_end, mutants_commit, mutants_drain, mutants_life, mutants_lost, mutants_fence,
+    mutants_open, mutants_saved, mutants_shown,
 )  # fmt: skip
 MUTANTS = {one.name: one for one in REGISTER}
 assert len(MUTANTS) == len(REGISTER), "two mutants have one name"

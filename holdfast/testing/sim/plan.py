@@ -21,7 +21,10 @@ Script = Callable[[World], Coroutine[Any, Any, None]]
 
 @dataclass(frozen=True)
 class Wish:
-    """What a user asks of one life of a job: `cancel`, `savepoint` or `forget` (a saved state)."""
+    """What a user asks of one life of a job: `cancel`, `savepoint` or `forget` (a saved state).
+
+    `drain W1` and `undrain W1` are about a worker, and come when the job's user says so.
+    """
 
     job: str
     after_s: float

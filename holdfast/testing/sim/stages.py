@@ -46,6 +46,13 @@ def going_on() -> Plan:
     return Plan(jobs, 2, wishes=wishes, refusals=refusals, settings=settings, rest_s=3.0)
 
 
+def drained() -> Plan:
+    """Each worker is drained in turn, while a job of two pipelines runs."""
+    spec = JobSpec("j", ((("a",), ("b",)), (("c",),)), rows=24)
+    said = ((1.5, "drain W1"), (4.0, "undrain W1"), (4.5, "drain W2"), (7.0, "undrain W2"))
+    return Plan(jobs=(spec,), wishes=tuple(Wish("j", at_s, what) for at_s, what in said))
+
+
 def everything() -> Plan:
     """Eight jobs, and all that can become of them.
 
@@ -162,5 +169,6 @@ STAGES: dict[str, Callable[[], Plan]] = {
     "again": again,
     "saved": saved,
     "going_on": going_on,
+    "drained": drained,
     "everything": everything,
 }

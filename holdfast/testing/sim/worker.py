@@ -74,6 +74,7 @@ class SimWorker:
         self.heard_s = world.loop.time()
         self.tasks: dict[TaskKey, Running] = {}
         self.ended: dict[TaskKey, int] = {}
+        self.leaving = False
 
     async def run(self) -> None:
         """Beat, and give up every task if no leader is heard for too long."""
@@ -110,6 +111,11 @@ class SimWorker:
                 running = self.tasks.get(key)
                 if running and running.attempt == attempt:
                     running.confirmed.add(source)
+            case Welcome(leave=True) if self.leaving:
+                if self.tasks:  # nobody has room for them
+                    self.world.note_by(None, "fault", fault="told to end", of=self.name)
+                self.world.note("departed", worker=self.incarnation)
+                self.world.loop.kill(self.process)
             case Welcome():
                 pass
 
@@ -263,6 +269,11 @@ class SimWorker:
             running.failure = reason
             self._note_end(running, "failed")
 
+    def leave(self) -> None:
+        """Hear that this process is to end, politely."""
+        self.leaving = True
+        self._tell(self._hello())
+
     def _note_end(self, running: Running, why: str) -> None:
         facts = describe_task(running.key, running.attempt)
         self.world.note("end", **facts, worker=self.incarnation, why=why)
@@ -272,7 +283,10 @@ class SimWorker:
         held = tuple(
             Held(r.key, r.attempt, r.failure, r.progress) for _, r in sorted(self.tasks.items())
         )
-        return Hello(self.name, self.incarnation, self.sequence, self.term, self.slots, (), held)
+        return Hello(
+            self.name, self.incarnation, self.sequence, self.term, self.slots, (), held,
+            leaving=self.leaving,
+        )  # fmt: skip
 
     def _tell(self, message: ToLeader) -> None:
         """Say it to every master; the one that leads listens."""

@@ -26,7 +26,15 @@ from holdfast.core.pipeline import (
     StopAsked,
     step,
 )
-from holdfast.core.task import Place, Task, TaskFailed, TaskPlaced, TaskStarted, WorkerLost
+from holdfast.core.task import (
+    Place,
+    Task,
+    TaskFailed,
+    TaskMoves,
+    TaskPlaced,
+    TaskStarted,
+    WorkerLost,
+)
 
 PLACES = (Place("w1", "w1-1"), Place("w2", "w2-1"))
 TASKS = {"t1": ("a",), "t2": ("b", "c")}
@@ -46,6 +54,7 @@ REPORTS: tuple[object, ...] = (
             TaskStarted(task, attempt, place),
             TaskFailed(task, attempt, place, "it broke"),
             *(SourceEnded(task, source, attempt, place) for source in "abc"),
+            *(TaskMoves(task, attempt, place, to) for to in (*PLACES, None)),
         )
     ),
     *(WorkerLost(place.incarnation) for place in PLACES),
@@ -103,7 +112,9 @@ def _turns(pipeline: Pipeline) -> Sequence[object]:
     """Return what would turn a life."""
     failed = [TaskFailed(t.id, t.attempt, t.place, "it broke") for t in pipeline.tasks if t.place]
     lost = [CheckpointLost(c.number, "torn", True) for c in pipeline.commits.waiting]
-    return [StopAsked(), SavepointAsked("s"), TookOver(2), WorkerLost("w1-1"), *failed, *lost]
+    moves = [TaskMoves(t.id, t.attempt, t.place, PLACES[1]) for t in pipeline.tasks if t.place]
+    turns = [StopAsked(), SavepointAsked("s"), TookOver(2), WorkerLost("w1-1")]
+    return [*turns, *failed, *lost, *moves]
 
 
 def _likely(pipeline: Pipeline) -> Sequence[object]:

@@ -3,6 +3,7 @@
 from holdfast.testing.sim.scenarios import (
     a_leading,
     b_submit,
+    c_drains,
     c_tasks,
     d_checkpoints,
     e_ends,
@@ -16,8 +17,8 @@ from holdfast.testing.sim.scenarios import (
 from holdfast.testing.sim.scenarios.scene import SCENARIOS, Scenario
 
 GROUPS = (
-    a_leading, b_submit, c_tasks, d_checkpoints, e_ends, f_commits, g_savepoints, h_cleanup,
-    p_prepare, s_store, u_truth,
+    a_leading, b_submit, c_tasks, c_drains, d_checkpoints, e_ends, f_commits, g_savepoints,
+    h_cleanup, p_prepare, s_store, u_truth,
 )  # fmt: skip
 
 

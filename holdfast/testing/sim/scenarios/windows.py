@@ -73,6 +73,11 @@ C19  | a twin of a Spark task ends late | speculation | only the winner's files 
 C20  | worker dies while it answers | worker killed | that checkpoint fails, the next works
 C21  | slots of an ended job | leader killed | free after the takeover
 C22  | worker joins with a wrong token | hostile | refused, noted
+C23  | worker is drained | none | its tasks go on elsewhere; no failure, no retry
+C24  | tasks leave a drained worker | leader killed | handed over once, by the next
+C25  | tasks leave a drained worker | next worker killed | nothing fails, they leave later
+C26  | worker is told to end | none | its tasks go on elsewhere, then it ends
+C27  | worker is drained, nobody has room | none | the tasks run on there, and it is said why
 D01  | number reserved, no barrier sent | leader killed | the number is skipped
 D02  | some tasks have the barrier | leader killed | a new number, no mixed answers
 D03  | all answers in, nothing stored | leader killed | it never was; nothing visible

@@ -1,0 +1,133 @@
+"""Workers that are to be free of tasks: drained by an operator, or leaving of their own accord.
+
+An operator's wish is kept in the store by the worker's name, so that it outlives leaders and that
+worker's restarts; a worker that was told to end says so in every hello.  Tasks go on elsewhere one
+by one, each from a checkpoint of its own pipeline, and only once another worker has room for it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from holdfast.core.pipeline import may_move
+from holdfast.core.placement import Waits, Wanted
+from holdfast.core.task import Place, Task, TaskMoves
+from holdfast.errors import UserError
+from holdfast.master.desk import Desk
+from holdfast.wire.messages import TaskKey
+
+if TYPE_CHECKING:
+    from holdfast.master.leader import Leader
+    from holdfast.master.pipeline_keeper import PipelineKeeper
+
+DRAINS = "drains"
+"""One key for all: a handful of names that change now and then."""
+
+ENDS_HERE = "its job takes no checkpoint before its end, so it ends here"
+ENDS_SOON = "its pipeline is about to end"
+NAMES_MAX = 1000
+
+log = logging.getLogger("holdfast")
+
+
+class Drains:
+    """What a leader knows of drained workers, and of tasks that cannot leave them yet."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.names: frozenset[str] = frozenset()
+        self.stays: dict[TaskKey, str] = {}  # why a task is not on its way elsewhere
+        self.placing = ""  # the worker incarnation that a task is being placed on right now
+        self._desk = desk
+        self._revision = 0
+        self._one_at_a_time = asyncio.Lock()
+
+    async def load(self) -> None:
+        """Read which workers are drained."""
+        item = await self._desk.read(DRAINS)
+        if item is None:
+            return
+        self._revision = item.revision
+        try:
+            self.names = frozenset(msgspec.json.decode(item.value, type=list[str]))
+        except msgspec.DecodeError as error:
+            log.warning("no worker counts as drained: %s cannot be read: %s", DRAINS, error)
+
+    async def wish(self, worker: str, *, drained: bool) -> None:
+        """Make it durable that a worker is to be drained, or no more."""
+        async with self._one_at_a_time:
+            await self._wish(worker, drained=drained)
+
+    async def _wish(self, worker: str, *, drained: bool) -> None:
+        if drained == (worker in self.names):
+            # A yes counts only from whoever leads at this moment.
+            await self._desk.confirm(DRAINS, self._revision)
+            return
+        names = self.names | {worker} if drained else self.names - {worker}
+        if len(names) > NAMES_MAX:
+            raise UserError(
+                f"{NAMES_MAX} workers are drained already. End drains of workers that are gone.",
+                code="drain.many",
+            )
+        value = msgspec.json.encode(sorted(names))
+        self._revision = await self._desk.save(DRAINS, value, self._revision, "drain.wish")
+        self.names = names
+
+    def incarnations(self, leader: "Leader") -> set[str]:
+        """Return the worker processes that get nothing new."""
+        seen = leader.crew.seen.items()
+        return {i for i, s in seen if s.hello.leaving or s.hello.worker in self.names}
+
+    def wanted(self, leader: "Leader", draining: set[str]) -> Iterator[Wanted]:
+        """Yield the tasks that could go on elsewhere; note why others cannot."""
+        self.stays = {}
+        for incarnation in sorted(draining):
+            for key, task in list(leader.roster.on(incarnation).items()):
+                keeper = leader.find(key)
+                if keeper is None or (task.to and task.to.incarnation not in draining):
+                    continue
+                if may_move(keeper.state, task.id):
+                    job = leader.jobs[key.job]
+                    yield Wanted(
+                        key.job, job.order, key.pipeline, task.id, task.attempt, task.slots,
+                        job.state.tags, starting=False, moving=True,
+                    )  # fmt: skip
+                else:
+                    self.stays[key] = ENDS_SOON if keeper.state.policy.periodic else ENDS_HERE
+
+    def note(self, leader: "Leader", waits: tuple[Waits, ...]) -> None:
+        """Note the tasks for which no other worker has room."""
+        for wait in waits:
+            keeper = leader.jobs[wait.wanted.job].pipelines[wait.wanted.pipeline]
+            key = keeper.task_key(wait.wanted.task)
+            self.stays[key] = f"no other worker has room for it: {wait.why}"
+
+    def undone(
+        self, leader: "Leader", draining: set[str]
+    ) -> Iterator[tuple["PipelineKeeper", TaskMoves]]:
+        """Yield the orders by which tasks stay: their worker does, or the next one leaves, too."""
+        for key, task in leader.roster.moving():
+            keeper = leader.find(key)
+            assert task.to
+            stuck = task.to.incarnation in draining and key in self.stays
+            if keeper and task.place and (task.place.incarnation not in draining or stuck):
+                yield keeper, TaskMoves(task.id, task.attempt, task.place, None)
+
+    def may_leave(self, leader: "Leader", incarnation: str) -> bool:
+        """Say whether a worker that wants to end may: it keeps nobody from going on elsewhere.
+
+        A task that ends here is waited for, and so is one that is on its way; one for which nobody
+        has room is not: a worker that was told to end does not live on for it.
+        """
+        if self.placing == incarnation or leader.roster.comes(incarnation):
+            return False
+        on = leader.roster.on(incarnation)
+        return all(self.stays.get(key, "").startswith("no other worker") for key in on)
+
+
+def moves(task: Task, to: Place) -> TaskMoves:
+    """Return the order to go on elsewhere."""
+    assert task.place
+    return TaskMoves(task.id, task.attempt, task.place, to)
