@@ -18,7 +18,7 @@ def read_tree(file: Path, variables: Mapping[str, str], report: Report) -> Block
     text = decode_job(read_bytes(file), str(file))
     # A variable that -i does not give may stand in the environment, as a password should.
     known = {k: v for k, v in os.environ.items() if k.isupper()} | dict(variables)
-    tree = parse_job(text, str(file), known, _include, report)
+    tree = parse_job(text, str(file), known, include, report)
     if tree is None:
         report.raise_if_any()
         raise AssertionError("a file that does not parse has mistakes")
@@ -70,7 +70,8 @@ def tags(given: Sequence[str]) -> dict[str, str]:
     return dict(item.partition("=")[::2] for item in given)
 
 
-def _include(path: str) -> str:
+def include(path: str) -> str:
+    """Return the text of a file that a job file includes."""
     return decode_job(Path(path).read_bytes(), path)
 
 

@@ -23,6 +23,7 @@ VERBS = {
     "run": "job",
     "init": "first_job",
     "check": "job",
+    "convert": "rename",
     "plan": "job",
     "submit": "cluster",
     "list": "cluster",

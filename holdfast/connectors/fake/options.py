@@ -134,8 +134,6 @@ class FakeTable:
         """Yield what no single option can see is wrong."""
         if self.schema is None:
             yield "schema", "required option 'schema' is missing."
-        elif not self.schema.table.columns:
-            yield "schema", "schema has no columns. Give 'fields' or 'columns'."
         yield from self._range_problems()
         yield from self._template_problems()
         if self.binary_vector_dimension % 8:

@@ -56,6 +56,11 @@ def layout_of(options: "LocalFileSinkOptions", names: tuple[str, ...], table: Ta
     keys = _matched(options.partition_by or [], wanted, "partition_by", table)
     if not options.is_partition_field_write_in_file:
         wanted = tuple(n for n in wanted if n not in keys)
+    if not names:
+        raise UserError(
+            f"LocalFile gets rows of {table.path} that have no columns. Give its source a schema.",
+            code="sink.no_columns",
+        )
     if not wanted:
         raise UserError(
             f"LocalFile has no column of {table.path} left to write: partition_by takes them all."

@@ -9,10 +9,11 @@ from holdfast.connectors.sql.values import BOOLEAN, STRING, Call, Function, Valu
 from holdfast.errors import UserError
 from holdfast.model.types import Type
 
-REFUSED = {
-    "DES_ENCRYPT": "Spark has no DES, which has long been broken. Encrypt with another tool.",
-    "DES_DECRYPT": "Spark has no DES. Decrypt with another tool before this job.",
-}
+_NO_DES = (
+    "Spark has no DES, which has long been broken. Use a Python transform in its place:"
+    " docs/sql-functions.md#des has one that reads and writes what SeaTunnel's does."
+)
+REFUSED = {"DES_ENCRYPT": _NO_DES, "DES_DECRYPT": _NO_DES}
 
 
 def _coalesce(call: Call) -> Value:

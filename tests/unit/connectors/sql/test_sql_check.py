@@ -1,6 +1,7 @@
 """What can be told about a query without Spark."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,8 @@ def _mistakes(query: str) -> list[str]:
         ("select to_date(a, 'HH') from t", "neither a year nor minutes"),
         ("select formatdatetime(a, 'YYYY-MM-dd') from t", "letter 'Y'"),
         ("select rand(a) from t", "the seed must be a whole number"),
-        ("select des_encrypt('12345678', a) from t", "Spark has no DES"),
+        ("select des_encrypt('12345678', a) from t", "Use a Python transform in its place"),
+        ("select des_decrypt('12345678', a) from t", "docs/sql-functions.md#des has one"),
         ("select a as x, b as x from t", "column 'x' more than once"),
         ("select * from t lateral view stack(a) as b", "no function 'stack'"),
         ("select * from t lateral view split(a) as b", "LATERAL VIEW takes EXPLODE(array) only"),
@@ -108,3 +110,23 @@ def test_every_function_of_seatunnel_is_known_and_tested() -> None:
     tables = ("text", "number", "time", "system")
     shown = "".join((HERE / f"test_sql_{name}.py").read_text("utf-8") for name in tables)
     assert {name for name in wanted - {"EXPLODE"} if name not in shown} == set()
+
+
+@pytest.mark.parametrize(
+    ("password", "text", "java"),
+    [
+        ("12345678", "", "RDHMAmeVSGY="),
+        ("12345678", "hello", "sxqYZRqwq+Q="),
+        ("password-long", "größe 12345678", "n+l0buphn8gWx1VaAodYaNwT+BZiHJ2F"),
+    ],
+)
+def test_what_the_docs_give_in_place_of_des_is_what_java_gives(
+    password: str, text: str, java: str
+) -> None:
+    pytest.importorskip("cryptography")
+    page = (Path(__file__).parents[4] / "docs/sql-functions.md").read_text("utf-8")
+    code = page.partition("```python\n")[2].partition("```")[0]
+    functions: dict[str, Any] = {}
+    exec(code, functions)
+    assert functions["encrypted"](password, text) == java
+    assert functions["decrypted"](password, java) == text
