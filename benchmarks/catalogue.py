@@ -12,8 +12,10 @@ USUAL_MINUTES = {
     "failover": 1.8,
     "sinks": 3.5,
     "commits": 1.0,
+    "waiting": 2.5,
 }
 
-BY_NAME = ("sinks", "commits")
-"""Those that `make bench` leaves out: they look into what `batch` and `streaming` show as a whole.
+BY_NAME = ("sinks", "commits", "waiting")
+"""Those that `make bench` leaves out: they look into what `batch` and `streaming` show as a whole,
+or at what waits when nobody commits.
 """

@@ -65,15 +65,20 @@ class Size:
     interval_s: float = 10.0
     tombstones: int = 0
     tombstone_s: float = 3600.0
+    files: int = 1
+    """How many files each task stages between two checkpoints."""
 
 
 class Cluster:
     """The processes of one measurement, in a folder."""
 
-    def __init__(self, kind: str, folder: Path, size: Size) -> None:
+    def __init__(
+        self, kind: str, folder: Path, size: Size, master: str = "benchmarks.control_master"
+    ) -> None:
         self.kind = kind
         self.folder = folder
         self.size = size
+        self.master = master
         for part in ("store", "blobs", "logs", "M1", "M2"):
             (folder / part).mkdir(parents=True)
         self.server: Server = SERVERS[kind](folder / "store")
@@ -95,7 +100,7 @@ class Cluster:
     def start_master(self, name: str) -> None:
         """Start a master."""
         arguments = [str(self.folder / name), str(self.size.workers)]
-        self._launch(name, ["benchmarks.control_master", *arguments], self._environ(name))
+        self._launch(name, [self.master, *arguments], self._environ(name))
 
     def kill(self, name: str) -> None:
         """Kill -9 a process."""
@@ -154,6 +159,19 @@ class Cluster:
         fields = stat.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 
+    def stop(self, name: str, seconds: float, meanwhile: Callable[[], None]) -> None:
+        """Let a process stand still while something is done, and for some time after."""
+        self._children[name].send_signal(signal.SIGSTOP)
+        try:
+            meanwhile()
+            time.sleep(seconds)
+        finally:
+            self._children[name].send_signal(signal.SIGCONT)
+
+    def log(self, name: str) -> str:
+        """Return all that a process has said."""
+        return (self.folder / "logs" / f"{name}.log").read_text(errors="replace")
+
     def rss_kb(self, name: str) -> int:
         """Return the memory of a process."""
         status = Path(f"/proc/{self._children[name].pid}/status").read_text()
@@ -198,6 +216,7 @@ class Cluster:
         crew = CrewFile(
             self.urls, join_token(config, create=False).reveal(), BEAT_S,
             {t.id: list(t.sources) for t in first.tasks}, first.sinks[0], members,
+            self.size.files, str(self.folder / "withhold"),
         )  # fmt: skip
         path = self.folder / "crew.json"
         path.write_bytes(msgspec.json.encode(crew))

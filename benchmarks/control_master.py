@@ -91,11 +91,16 @@ class Probe:
             "jobs": len(jobs),
             "over": sum(job.terminal for job in jobs),
             "loop_late_s": self.late_s,
+            **self.facts(leader),
         }
         draft = self.folder / "status.draft"
         draft.write_text(json.dumps(status))
         draft.rename(self.folder / "status.json")
         self.late_s = 0.0
+
+    def facts(self, leader: Leader | None) -> dict[str, float]:
+        """Return what else is to be told."""
+        return {}
 
     def begin(self) -> None:
         """Hear that this master was elected."""

@@ -2,8 +2,9 @@
 
 They use the links, messages and heartbeats of real workers, so that a master meets the traffic that
 it would meet; only the threads that run slices are missing.  Each answer holds a position for each
-source and one committable for the task's sink, which is carried until the leader says that it is
-visible, as real ones are.
+source and one committable for the task's sink, which names so many files and is carried until a
+complete checkpoint holds it, as real ones are.  While a file named `withhold` is there, barriers
+are taken and not answered; once it is gone, all are answered at once.
 
     python -m benchmarks.stub_worker CREW.json
 """
@@ -54,6 +55,8 @@ class CrewFile(msgspec.Struct):
     sources: dict[str, list[str]]
     sink: str
     members: list[Member]
+    files: int = 1
+    withhold: str = ""
 
 
 @dataclass
@@ -67,16 +70,45 @@ class Running:
     answered: Acked | None = None
 
 
+class Gate:
+    """Where answers wait while they are withheld; how many do stands in a file beside."""
+
+    def __init__(self, file: str) -> None:
+        self._file = Path(file) if file else None
+        self._answers: dict[tuple[str, TaskKey], Callable[[], None]] = {}
+
+    def pass_on(self, worker: str, barrier: Barrier, answer: Callable[[], None]) -> None:
+        """Answer now, or once answers are no longer withheld; of a task only the latest."""
+        if self._file and self._file.exists():
+            self._answers[worker, barrier.key] = answer
+        else:
+            answer()
+
+    async def watch(self) -> None:
+        """Let answers go when they may, and tell how many wait."""
+        while self._file:
+            if self._answers:
+                if not self._file.exists():
+                    answers, self._answers = self._answers, {}
+                    for answer in answers.values():
+                        answer()
+                self._file.with_suffix(".count").write_text(str(len(self._answers)))
+            await asyncio.sleep(0.05)
+
+
 class StubWorker:
     """One worker.  `tell` sends to every master."""
 
-    def __init__(self, member: Member, crew: CrewFile, tell: Callable[[ToLeader], None]) -> None:
+    def __init__(
+        self, member: Member, crew: CrewFile, gate: Gate, tell: Callable[[ToLeader], None]
+    ) -> None:
         self.place = Place(member.name, member.incarnation)
         self.slots = member.slots
         self.tasks = {key: Running(attempt) for key, attempt in member.held}
         self.term = 0
         self.sequence = 0
         self._crew = crew
+        self._gate = gate
         self._tell = tell
 
     async def run(self) -> None:
@@ -116,18 +148,27 @@ class StubWorker:
             case Barrier(_, key, attempt):
                 known = self.tasks.get(key)
                 if known and known.attempt == attempt:
-                    self._tell(BarrierAck(self.term, key, self._answer(known, message)))
+                    running, barrier = known, message
+                    self._gate.pass_on(
+                        self.place.worker, message, lambda: self._answer(running, barrier)
+                    )
 
-    def _answer(self, running: Running, barrier: Barrier) -> Acked:
+    def _answer(self, running: Running, barrier: Barrier) -> None:
+        self._tell(BarrierAck(self.term, barrier.key, self._acked(running, barrier)))
+
+    def _acked(self, running: Running, barrier: Barrier) -> Acked:
         if running.answered and running.answered.number == barrier.number:
             return running.answered  # asked again
         task, sink = barrier.key.task, self._crew.sink
         running.epochs += 1
         rows = ROWS * running.epochs
-        running.carried = [s for s in running.carried if s.created > barrier.through]
+        running.carried = [s for s in running.carried if s.created > barrier.complete]
         content = {
             "version": 1, "table": "t", "rows": ROWS, "bytes": 1_000,
-            "content": {"files": [f"{task}-a{running.attempt}-s{running.epochs}.parquet"]},
+            "content": {"files": [
+                f"{task}-a{running.attempt}-s{running.epochs}-{n:05}.parquet"
+                for n in range(self._crew.files)
+            ]},
         }  # fmt: skip
         running.carried.append(Staged(barrier.number, sink, content))  # type: ignore[arg-type]
         running.answered = Acked(
@@ -144,10 +185,11 @@ def _quiet(_message: str, **_about: object) -> None:
 
 
 async def _work(crew: CrewFile) -> None:
-    token, doing = Secret(crew.join_token), []
+    token, gate = Secret(crew.join_token), Gate(crew.withhold)
+    doing = [gate.watch()]
     for member in crew.members:
         dialers: list[Dialer] = []
-        worker = StubWorker(member, crew, lambda m, to=dialers: to[0].tell(m))  # type: ignore[misc]
+        worker = StubWorker(member, crew, gate, lambda m, to=dialers: to[0].tell(m))  # type: ignore[misc]
         dialers.append(Dialer(crew.masters, token, worker.hello, worker.hear, _quiet))
         doing += [dialers[0].run(), worker.run()]
         # Heartbeats of real workers do not come all at once either.
