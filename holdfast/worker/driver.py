@@ -215,6 +215,12 @@ def _attach(jvm: Jvm, settings: Settings) -> "SparkSession":
     _keep_pandas_out()
     os.environ["PYSPARK_PYTHON"] = _python(settings)
     port, secret = jvm.wait_ready()
+    if SparkContext._active_spark_context is not None:
+        raise UserError(
+            "This process already runs Spark, and can run only one. Stop it first"
+            " (spark.stop()), or run the job in a process of its own: holdfast run FILE.",
+            code="spark.busy",
+        )
     try:
         gateway = jvm.gateway = _connect(port, secret)
         conf = SparkConf(loadDefaults=settings.by_submit, _jvm=gateway.jvm)
