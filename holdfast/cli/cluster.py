@@ -30,7 +30,7 @@ from holdfast.cli.load import read_tree
 from holdfast.cli.terminal import screen
 from holdfast.connect.report import Report
 from holdfast.errors import UserError
-from holdfast.node.api_views import ENDED, Submit
+from holdfast.node.api_views import ENDED, ClusterView, Submit
 from holdfast.node.client import Client, date_text, explained_text
 from holdfast.node.config import find_token, load_config
 from holdfast.node.keys import client_tls
@@ -311,14 +311,34 @@ def cluster(
         return
     typer.echo(f"{found.leader} leads at {found.url} in term {found.term}.")
     rows = [
-        (w.worker, w.incarnation, f"{w.held} of {w.slots}", f"{w.heard_s_ago:.1f} s ago",
+        (w.worker, "DRAINING" if w.draining else "ready", w.incarnation,
+         f"{w.held} of {w.slots}", f"{w.heard_s_ago:.1f} s ago",
          ", ".join(f"{k}={v}" for k, v in w.tags.items()))
         for w in found.workers
     ]  # fmt: skip
     print_grid(("master", "state"), list(client.masters().items()))
-    print_grid(("worker", "incarnation", "slots held", "heard", "tags"), rows)
+    print_grid(("worker", "state", "incarnation", "slots held", "heard", "tags"), rows)
+    for line in leaving_lines(found):
+        typer.echo(line)
     for job_id, reason in found.set_aside.items():
         typer.echo(f"set aside: job {job_id}: {reason}")
+
+
+def leaving_lines(found: ClusterView, name: str = "") -> list[str]:
+    """Say of draining workers why they are, and what becomes of their tasks; of one or of all."""
+    lines = []
+    for w in found.workers:
+        if not w.draining or (name and w.worker != name):
+            continue
+        lines.append(f"{w.worker} is DRAINING: {w.draining}; it holds {_tasks(len(w.tasks))}")
+        lines += [f"  job {t.job_id}, task {t.task} {t.moves or 'is leaving'}" for t in w.tasks]
+    there = {w.worker for w in found.workers}
+    absent = [n for n in found.drained if n not in there and name in ("", n)]
+    return [*lines, *(f"{n} is DRAINING and not in contact" for n in absent)]
+
+
+def _tasks(count: int) -> str:
+    return "1 task" if count == 1 else f"{count or 'no'} tasks"
 
 
 def client_for(

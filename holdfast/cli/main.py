@@ -36,6 +36,8 @@ VERBS = {
     "restart": "saved",
     "savepoints": "saved",
     "cluster": "cluster",
+    "drain": "workers",
+    "undrain": "workers",
     "token": "access",
     "tokens": "access",
     "revoke": "access",

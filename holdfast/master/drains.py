@@ -17,7 +17,7 @@ from holdfast.core.placement import Waits, Wanted
 from holdfast.core.task import Place, Task, TaskMoves
 from holdfast.errors import UserError
 from holdfast.master.desk import Desk
-from holdfast.wire.messages import TaskKey
+from holdfast.wire.messages import Hello, TaskKey
 
 if TYPE_CHECKING:
     from holdfast.master.leader import Leader
@@ -77,8 +77,20 @@ class Drains:
 
     def incarnations(self, leader: "Leader") -> set[str]:
         """Return the worker processes that get nothing new."""
-        seen = leader.crew.seen.items()
-        return {i for i, s in seen if s.hello.leaving or s.hello.worker in self.names}
+        return {i for i, s in leader.crew.seen.items() if self.reason(s.hello)}
+
+    def reason(self, hello: Hello) -> str:
+        """Say why a worker gets nothing new; "" for one that does."""
+        if hello.leaving:
+            return "it was told to end"
+        return "an operator drains it" if hello.worker in self.names else ""
+
+    def moves(self, key: TaskKey, task: Task) -> str:
+        """Say where a task of such a worker goes on, or why it cannot leave yet."""
+        if task.to:
+            return f"goes on on worker {task.to.worker} from the next checkpoint"
+        why = self.stays.get(key)
+        return f"stays: {why}" if why else ""
 
     def wanted(self, leader: "Leader", draining: set[str]) -> Iterator[Wanted]:
         """Yield the tasks that could go on elsewhere; note why others cannot."""

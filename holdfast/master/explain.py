@@ -42,6 +42,7 @@ class Scene:
 
     `since` are dates, by `task ...` and the like.  `buried`: only a line of history is left.
     `troubles` say why the owed commit, or its listeners, had to be asked again, by pipeline.
+    `moves`: where tasks of draining workers go on, or why they stay.
     """
 
     job: Job
@@ -57,6 +58,7 @@ class Scene:
     buried: bool = False
     queue: Queue = Queue()
     troubles: Mapping[int, str] = field(default_factory=dict)
+    moves: Mapping[tuple[int, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +207,7 @@ def _living(scene: Scene) -> Iterator[Wait]:
         if pipeline.status is not ACTIVE:
             continue
         tasks = yield from _tasks(scene, pipeline)
+        yield from _leaving(scene, pipeline)
         if not tasks:
             yield from _checkpoint(scene, pipeline, quiet=before)
 
@@ -261,6 +264,19 @@ def _tasks(scene: Scene, pipeline: Pipeline) -> Generator[Wait, None, bool]:
             " s loses the task to another.",
         )
     return bool(reasons or placed)
+
+
+def _leaving(scene: Scene, pipeline: Pipeline) -> Iterator[Wait]:
+    """Yield the tasks whose workers are draining."""
+    for task in pipeline.tasks:
+        said = scene.moves.get((pipeline.number, task.id))
+        if said and task.place:
+            yield Wait(
+                f"Task {task.id} of pipeline {pipeline.number} runs on worker {task.place.worker},"
+                f" which is draining. It {said}.",
+                f"worker {task.to.worker}" if task.to else "", None,
+                "It runs on meanwhile. Going on elsewhere costs no retry.",
+            )  # fmt: skip
 
 
 def _checkpoint(scene: Scene, pipeline: Pipeline, *, quiet: bool) -> Iterator[Wait]:

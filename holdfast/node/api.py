@@ -11,7 +11,6 @@ import secrets
 import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ from holdfast.node.rest.route import JOB_ID
 from holdfast.node.rest.scene import held_of, scene_of, waits_of
 from holdfast.node.rest.sealing import OPTION, SPEC, opened_options, sealed_options
 from holdfast.node.rest.shapes import SubmitText
-from holdfast.node.rest.shown import detail, workers
+from holdfast.node.rest.shown import cluster_view, detail
 from holdfast.node.rest.sketch import Sketch, Sketches
 from holdfast.node.restoring import Given, Going, chosen, incarnation_of
 from holdfast.node.seal import Seal
@@ -269,12 +268,7 @@ class Api:
 
     async def cluster(self) -> ClusterView:
         """Return who leads and who works."""
-        leader = await self.leader()
-        crew = workers(leader, self.board, self.master.ports.clock.now())
-        return ClusterView(
-            self.master.name, self.master.url, leader.desk.term, crew, dict(leader.quarantined),
-            sum(w.slots for w in crew), sum(w.used for w in crew), version("holdfast"),
-        )  # fmt: skip
+        return cluster_view(await self.leader(), self.master, self.board)
 
     async def logs(self, job_id: str) -> LogLines:
         """Return what this master has logged about a job; other masters may know more."""

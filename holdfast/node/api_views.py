@@ -209,6 +209,7 @@ class WorkerView(msgspec.Struct):
     """A worker in contact with the leader.
 
     `cpu` is how many cores it and its Spark use, `memory` how many bytes; None if it did not say.
+    `draining` says why it gets no task, and its tasks go on elsewhere; "" for one that gets some.
     """
 
     worker: str
@@ -223,10 +224,14 @@ class WorkerView(msgspec.Struct):
     cores: int | None = None
     memory: int | None = None
     memory_total: int | None = None
+    draining: str = ""
 
 
 class HeldView(msgspec.Struct):
-    """A task that a worker says it holds."""
+    """A task that a worker says it holds.
+
+    `moves` says where a task of a draining worker goes on, or why it cannot leave yet.
+    """
 
     job_id: str
     pipeline: int
@@ -237,10 +242,11 @@ class HeldView(msgspec.Struct):
     read_per_s: float
     written_per_s: float
     failure: str
+    moves: str = ""
 
 
 class ClusterView(msgspec.Struct):
-    """Who leads, and who works."""
+    """Who leads, and who works.  `drained` workers get no task, whether they are there or not."""
 
     leader: str
     url: str
@@ -250,6 +256,7 @@ class ClusterView(msgspec.Struct):
     slots: int = 0
     slots_used: int = 0
     version: str = ""
+    drained: list[str] = msgspec.field(default_factory=list)
 
 
 class LogLines(msgspec.Struct):

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import httpx2
 import msgspec
@@ -203,6 +203,14 @@ class Client:
     def cluster(self) -> ClusterView:
         """Return who leads and who works."""
         return self._ask("GET", "/cluster", ClusterView)
+
+    def drain(self, worker: str) -> Done:
+        """Have a worker get no task, and its tasks go on elsewhere."""
+        return self._ask("POST", f"/workers/{quote(worker, safe='')}/drain", Done)
+
+    def undrain(self, worker: str) -> Done:
+        """Have a worker that was drained get tasks again."""
+        return self._ask("DELETE", f"/workers/{quote(worker, safe='')}/drain", Done)
 
     def overview(self) -> Overview:
         """Return the cluster at a glance."""

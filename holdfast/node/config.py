@@ -133,6 +133,8 @@ class Config:
     orphan_s: float = option(60.0, at_least=1.0)
     #: How often a worker says that it is there.
     beat_s: float = option(0.5, at_least=0.05)
+    #: How long a worker that is told to end waits for its tasks to go on elsewhere.
+    leave_s: float = option(25.0, at_least=0.0)
     #: How many ended jobs are remembered.
     history: int = option(1000, at_least=1)
     #: The folder for logs.

@@ -38,6 +38,7 @@ from holdfast.wire.messages import (
 PATH = "/link"
 PING_S, PONG_S = 4.0, 2.0
 QUEUE_MAX = 1_000
+HEARD_AT_ONCE_MAX = 256
 BACKOFF_S = (0.05, 2.0)
 NAME_TAKEN, UNREADABLE, STOPPED = 4409, 4400, 4200
 NAME_TAKEN_S = 15.0
@@ -187,7 +188,7 @@ class Links:
         leader = master.leader
         seen = leader.crew.seen.get(incarnation) if leader else None
         if leader and seen:
-            seen.spoke_s -= 2 * leader.desk.settings.worker_lost_s
+            seen.at_s -= 2 * leader.desk.settings.worker_lost_s
 
     def _other(self, hello: Hello) -> Link | None:
         """Return the link of another living worker of that name."""
@@ -197,7 +198,7 @@ class Links:
     def _hear(self, sender: str, message: ToLeader, master: Master, tracer: Tracer | None) -> None:
         """Let the leader take in a message.  One that waits for the store holds up no other."""
         leader = master.leader
-        if leader is None or not leader.has_time(sender):
+        if leader is None or len(self._hearing) >= HEARD_AT_ONCE_MAX:
             return
         if tracer:
             tracer.told(message)
@@ -254,6 +255,11 @@ class Dialer:
             return
         for outbox in self._outboxes.values():
             outbox.put(message)
+
+    @property
+    def linked(self) -> bool:
+        """Whether any master is connected."""
+        return bool(self._sockets)
 
     async def close(self) -> None:
         """End every link for good, and say that this worker stops."""

@@ -7,7 +7,9 @@ import secrets
 import signal
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from holdfast.connect.registry import Registry
 from holdfast.node.config import Config
@@ -25,6 +27,9 @@ log = logging.getLogger("holdfast")
 
 GOODBYE_S = 2.0
 """How long closing the links may take."""
+
+LOOK_S = 0.2
+"""How often a worker that leaves looks whether a master is connected."""
 
 AGAIN_S = 1.0
 """How long to wait before a new life: a Spark that dies at once must not make this one spin."""
@@ -49,10 +54,10 @@ def run_worker(config: Config, spark_log: Path) -> int:
 
 async def _serve(config: Config, starting: Starting) -> int | None:
     """Work until told to stop; return the exit code, None if Spark is gone."""
-    stop = asyncio.Event()
+    stop, at_once = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, lambda: (at_once if stop.is_set() else stop).set())
     incarnation = secrets.token_hex(6)
     worker, dialer = _built(config, incarnation, starting)
     say("worker started", name=config.name, incarnation=incarnation, masters=config.masters)
@@ -62,6 +67,8 @@ async def _serve(config: Config, starting: Starting) -> int | None:
     everything = (stopping, lost, *working)
     try:
         await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
+        if not any(t.done() for t in (lost, *working)):
+            await _leave(worker, dialer, at_once, (lost, *working), config.leave_s)
         # Ending Spark below looks like losing it, so the reason is taken now.
         ended = [t for t in working if t.done()]
         if lost.done():
@@ -80,6 +87,39 @@ async def _serve(config: Config, starting: Starting) -> int | None:
         say("worker stopped")
         return 0
     return None
+
+
+async def _leave(
+    worker: Worker,
+    dialer: Dialer,
+    at_once: asyncio.Event,
+    broken: Iterable["asyncio.Future[Any]"],
+    patience_s: float,
+) -> None:
+    """Wait until the leader has moved the tasks elsewhere, or says that nobody has room for them.
+
+    Not for ever, not where no master is connected, and not once told to end a second time.
+    """
+    say("worker leaves; its tasks go on elsewhere", tasks=len(worker.attempts))
+    worker.leave()
+    deadline_s = time.monotonic() + patience_s
+    ends: list[asyncio.Future[Any]] = [
+        asyncio.ensure_future(e.wait()) for e in (worker.released, at_once)
+    ]
+    try:
+        while dialer.linked and time.monotonic() < deadline_s:
+            done, _ = await asyncio.wait(
+                {*ends, *broken}, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED
+            )
+            if done:
+                break
+    finally:
+        for end in ends:
+            end.cancel()
+    if worker.attempts and not worker.released.is_set():
+        log.warning(
+            "worker ends with %d tasks on it, which start anew elsewhere", len(worker.attempts)
+        )
 
 
 def _built(config: Config, incarnation: str, starting: Starting) -> tuple[Worker, Dialer]:

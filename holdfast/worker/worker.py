@@ -59,7 +59,7 @@ class Worker:
 
     `tell` sends to every master.  `note` gets the events that tests look at, `ended` each attempt
     that was stopped or has failed.  `spark_lost` is set once Spark's JVM is gone: only a new
-    process gets another.
+    process gets another.  `released` is set once the leader lets a worker go that is leaving.
     """
 
     def __init__(
@@ -82,6 +82,8 @@ class Worker:
         self.spark_lost = asyncio.Event()
         self.term = 0
         self.sequence = 0
+        self.leaving = False
+        self.released = asyncio.Event()
         self.attempts: dict[TaskKey, Attempt] = {}
         self._leaving: list[Attempt] = []
         self._refused: dict[TaskKey, Held] = {}
@@ -116,6 +118,11 @@ class Worker:
             await asyncio.sleep(0.02)
         self._helper.close()
 
+    def leave(self) -> None:
+        """Say that this process is to end; its tasks go on elsewhere, then `released` is set."""
+        self.leaving = True
+        self.beat()
+
     def hello(self) -> Hello:
         """Return everything this worker is and holds."""
         self.sequence += 1
@@ -124,7 +131,7 @@ class Worker:
         held.sort(key=lambda h: (h.key, h.attempt))
         return Hello(
             self.name, self.incarnation, self.sequence, self.term, self.slots, self.tags,
-            tuple(held), self._load.read(),
+            tuple(held), self._load.read(), self.leaving,
         )  # fmt: skip
 
     def beat(self) -> None:
@@ -153,6 +160,8 @@ class Worker:
                 found = self.attempts.get(key)
                 if found and found.number == number:
                     found.confirmed.add(source)
+            case Welcome(_, leave) if leave and self.leaving:
+                self.released.set()
             case Welcome():
                 pass
 

@@ -26,6 +26,7 @@ EXAMPLES = {
     "name": "job-17.log",
     "role": "sink",
     "id": "0" * 16,
+    "worker": "W1",
 }
 
 
@@ -87,6 +88,7 @@ POST /api/jobs/{jobId}/cancel       POST /api/jobs/{jobId}/savepoint
 POST /api/jobs/{jobId}/retry        POST /submit-job
 POST /submit-job/upload             POST /submit-jobs
 POST /stop-job                      POST /stop-jobs
+POST /api/workers/{worker}/drain    DELETE /api/workers/{worker}/drain
 """
 """What changes jobs, said here once more: a path's own declaration cannot vouch for itself."""
 

@@ -141,3 +141,41 @@ def test_what_workers_use_of_their_machines_is_shown(tmp_path: Path) -> None:
         assert (theirs["cpuUsage"], theirs["memUsage"]) == (0.3125, 0.25)
 
     served(tmp_path, test)
+
+
+def test_a_drained_worker_says_so_and_why_a_task_stays(tmp_path: Path) -> None:
+    async def test(master: Served) -> None:
+        await master.submit("17")
+        await master.runs("17")
+        wrong = await master.http.post("/api/workers/W9/drain")
+        assert (wrong.status_code, wrong.json()["code"]) == (400, "worker.unknown")
+        assert "There is no worker W9 in contact. These are: W1." in wrong.json()["message"]
+        for _ in range(2):  # the same order again is the same drain
+            assert (await master.http.post("/api/workers/W1/drain")).status_code == 200
+        view = await master.get("/api/cluster")
+        while not view["workers"][0]["tasks"][0]["moves"]:
+            await asyncio.sleep(0.01)
+            view = await master.get("/api/cluster")
+        (worker,) = view["workers"]
+        assert view["drained"] == ["W1"]
+        assert worker["draining"] == "an operator drains it"
+        stays = "stays: no other worker has room for it: no worker is connected (besides W1"
+        assert worker["tasks"][0]["moves"].startswith(stays)
+        (wait,) = [w for w in (await master.get("/api/jobs/17/explain"))["waits"]
+                   if "draining" in w["what"]]  # fmt: skip
+        assert f"runs on worker W1, which is draining. It {stays}" in wait["what"]
+        assert "holdfast_workers_draining 1\n" in (await master.http.get("/metrics")).text
+
+        await master.beat("W2")
+        while not any(k.state.tasks[0].to for k in master.keepers()):
+            await asyncio.sleep(0.01)
+        (wait,) = [w for w in (await master.get("/api/jobs/17/explain"))["waits"]
+                   if "draining" in w["what"]]  # fmt: skip
+        assert "It goes on on worker W2 from the next checkpoint." in wait["what"]
+        assert (await master.http.delete("/api/workers/W1/drain")).status_code == 200
+        while any(k.state.tasks[0].to for k in master.keepers()):
+            await asyncio.sleep(0.01)
+        assert (await master.get("/api/workers"))[0]["draining"] == ""
+        assert (await master.get("/api/jobs/17"))["restarts"] == 0
+
+    served(tmp_path, test)

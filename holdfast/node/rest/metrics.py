@@ -161,6 +161,8 @@ def _cluster(leader: Leader, api: Api, statuses: Counter[str]) -> list[Family]:
     used.add(sum(w.used for w in crew))
     there = Family("holdfast_workers", "gauge", "Workers in contact.")
     there.add(len(crew))
+    draining = Family("holdfast_workers_draining", "gauge", "Workers that get no task.")
+    draining.add(sum(bool(w.draining) for w in crew))
     aside = Family("holdfast_jobs_set_aside", "gauge", "Jobs whose records are damaged.")
     aside.add(len(leader.quarantined))
     theirs = Family("job_count", "gauge", "Jobs, in SeaTunnel's words.")
@@ -168,7 +170,7 @@ def _cluster(leader: Leader, api: Api, statuses: Counter[str]) -> list[Family]:
         theirs.add(statuses.get(word, 0), type=kind)
     nodes = Family("node_count", "gauge", "Nodes, in SeaTunnel's words: workers and the leader.")
     nodes.add(len(crew) + 1)
-    return [jobs, health, slots, used, there, aside, theirs, nodes, *_loads(crew)]
+    return [jobs, health, slots, used, there, draining, aside, theirs, nodes, *_loads(crew)]
 
 
 def _loads(crew: list[WorkerView]) -> list[Family]:

@@ -37,7 +37,15 @@ def scene_of(
         buried=keeper is None,
         queue=queue_of(leader, job),
         troubles={n: p.trouble for n, p in parts if p.trouble},
+        moves=moves_of(leader, job),
     )
+
+
+def moves_of(leader: Leader, job: Job) -> dict[tuple[int, str], str]:
+    """Return what becomes of a job's tasks on workers that are draining."""
+    here = (i for i in leader.drains.incarnations(leader))
+    mine = [(k, t) for i in here for k, t in leader.roster.on(i).items() if k.job == job.id]
+    return {(k.pipeline, t.id): leader.drains.moves(k, t) for k, t in mine}
 
 
 def queue_of(leader: Leader, job: Job) -> Queue:

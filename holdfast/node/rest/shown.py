@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 
 from holdfast.core.job import TERMINAL, Job
 from holdfast.core.pipeline import Pipeline
@@ -9,7 +10,9 @@ from holdfast.core.task import Task
 from holdfast.master.health import Health, Report
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
+from holdfast.master.master import Master
 from holdfast.node.api_views import (
+    ClusterView,
     FailureView,
     HeldView,
     JobDetail,
@@ -129,10 +132,21 @@ def workers(leader: Leader, board: Board | None, now_s: float) -> list[WorkerVie
         WorkerView(
             seen.hello.worker, incarnation, seen.hello.slots, len(seen.hello.held),
             dict(seen.hello.tags), round(now_s - seen.at_s, 3), used.get(incarnation, 0),
-            [_held(h, board) for h in seen.hello.held], *_load(seen.hello.load),
+            [_held(h, board, _moves(leader, incarnation, h)) for h in seen.hello.held],
+            *_load(seen.hello.load), leader.drains.reason(seen.hello),
         )
         for incarnation, seen in sorted(leader.crew.seen.items())
     ]  # fmt: skip
+
+
+def cluster_view(leader: Leader, master: Master, board: Board) -> ClusterView:
+    """Return who leads and who works."""
+    crew = workers(leader, board, master.ports.clock.now())
+    return ClusterView(
+        master.name, master.url, leader.desk.term, crew, dict(leader.quarantined),
+        sum(w.slots for w in crew), sum(w.used for w in crew), version("holdfast"),
+        sorted(leader.drains.names),
+    )  # fmt: skip
 
 
 def _load(load: Load | None) -> tuple[float | None, int | None, int | None, int | None]:
@@ -141,14 +155,19 @@ def _load(load: Load | None) -> tuple[float | None, int | None, int | None, int 
     return load.cpu, load.cores, load.memory, load.memory_total
 
 
-def _held(held: Held, board: Board | None) -> HeldView:
+def _moves(leader: Leader, incarnation: str, held: Held) -> str:
+    task = leader.roster.on(incarnation).get(held.key)
+    return leader.drains.moves(held.key, task) if task and task.attempt == held.attempt else ""
+
+
+def _held(held: Held, board: Board | None, moves: str) -> HeldView:
     key = held.key
     sight = board.lives.get(key.job) if board else None
     rate = sight.rates.get((key.pipeline, key.task)) if sight else None
     read, written = rate.per_second() if rate else (0.0, 0.0)
     return HeldView(
         key.job, key.pipeline, key.task, held.attempt, held.read, held.written, round(read, 3),
-        round(written, 3), masked_text(held.failure or ""),
+        round(written, 3), masked_text(held.failure or ""), moves,
     )  # fmt: skip
 
 

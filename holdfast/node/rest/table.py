@@ -10,6 +10,7 @@ from holdfast.node.rest.metrics import MetricPaths
 from holdfast.node.rest.openapi import OpenApi
 from holdfast.node.rest.ours import JobPaths
 from holdfast.node.rest.ours_cluster import ClusterPaths
+from holdfast.node.rest.ours_workers import WorkerPaths
 from holdfast.node.rest.pages import page_routes
 from holdfast.node.rest.route import Route
 from holdfast.node.rest.saved import SavedPaths
@@ -26,6 +27,7 @@ def all_routes(api: Api, access: Access, audit: Audit) -> list[Route]:
     routes = [
         *document.routes(),
         *ClusterPaths(api, access, audit).routes(),
+        *WorkerPaths(api).routes(),
         *JobPaths(api, audit).routes(),
         *SavedPaths(api, audit).routes(),
         *JobsV2(api).routes(),

@@ -236,12 +236,9 @@ class World:
     ) -> Coroutine[Any, Any, None] | None:
         """Hand a worker's message to a master, if it leads."""
         master = self.masters.get(name)
-        leader = master.leader if master else None
-        if leader is None or not leader.has_time(sender):
-            return None
-        if isinstance(message, EndReport):
+        if master and master.leader and isinstance(message, EndReport):
             self.note_by((name, self.starts[name]), "heard", **describe_report(message))
-        return leader.hear(sender, message)
+        return master.leader.hear(sender, message) if master and master.leader else None
 
     async def to_worker(self, incarnation: str, message: ToWorker) -> None:
         """Hand a leader's message to a worker, if that incarnation is alive."""

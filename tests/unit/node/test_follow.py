@@ -1,12 +1,15 @@
 """Who follows a job hears what it waits for, quiet or not, and may stop waiting."""
 
+import signal
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from holdfast.cli import follow
 from holdfast.cli.follow import TIMED_OUT, Follower
+from holdfast.errors import UserError
 from holdfast.node.api_views import JobDetail, PipelineView, TaskView
 
 TASK = TaskView("p1-t1", "waiting", 1, 1, "", "", 0, 0, "needs 4 slots, 1 are free")
@@ -52,3 +55,29 @@ def test_the_time_to_wait_ends_and_the_job_goes_on(capsys: pytest.CaptureFixture
 def test_an_end_that_is_seen_in_time_counts_whatever_the_clock_says() -> None:
     client: Any = Cluster(FINISHED)
     assert Follower(client, "17", quiet=True, timeout_s=1e-9).follow() == 0
+
+
+@pytest.mark.parametrize(("status", "code"), [("SAVEPOINT_DONE", 0), ("CANCELED", 130)])
+def test_each_end_has_its_exit_code(status: str, code: int) -> None:
+    client: Any = Cluster(msgspec.structs.replace(FINISHED, status=status))
+    assert Follower(client, "17", quiet=True).follow() == code
+
+
+def test_a_job_that_failed_is_an_error_with_its_reason() -> None:
+    failed = msgspec.structs.replace(FINISHED, status="FAILED", reason="The disk is full.")
+    client: Any = Cluster(failed)
+    with pytest.raises(UserError, match=r"Job 17 is FAILED\. The disk is full\."):
+        Follower(client, "17", quiet=True).follow()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_is_ended_leaves_the_job_running(number: signal.Signals) -> None:
+    class Ended(Cluster):
+        def wait(self, job_id: str, seen: Callable[[JobDetail], None]) -> JobDetail:
+            signal.raise_signal(number)
+            return FINISHED
+
+    client: Any = Ended()
+    with pytest.raises(SystemExit) as left:
+        Follower(client, "17", quiet=True).follow()
+    assert left.value.code == 128 + number
