@@ -23,7 +23,7 @@ SEED ?=
 CLUSTER ?=
 CROWD ?= 200
 
-.PHONY: help setup demo demo-cluster test lint fmt sim crashpoints mutants sinks formats api chaos kills frozen crowd compat interop sql-parity bench performance docs jar ui ui-test screenshots clean
+.PHONY: help setup demo demo-cluster test lint fmt sim crashpoints mutants sinks formats api chaos kills frozen crowd compat interop sql-parity bench performance docs jar ui ui-test screenshots trouble clean
 
 help: ## List the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -92,6 +92,9 @@ kills: $(READY) ## Kill a bounded job till it ends, in each sink (SINK=delta KIL
 
 frozen: $(READY) ## Stop all masters for 30 s: do writers go on? (SINK=files STORE=etcd)
 	@$(PY) -m holdfast.testing.chaos.frozen --store $(STORE) $(if $(SINK),--sink $(SINK))
+
+trouble: $(READY) ## Provoke what hangs on real processes; who says so, and how soon? (ONLY=hook,lock,clocks)
+	@$(PY) -m tests.cluster.trouble $(ONLY)
 
 crowd: $(READY) ## Submit many jobs at once to two small workers (CROWD=200)
 	@$(PY) -m holdfast.testing.chaos.crowd --jobs $(CROWD)

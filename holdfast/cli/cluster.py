@@ -247,9 +247,10 @@ def cancel(
         # What holds up a cancel, such as a commit that does not get through, is said.
         look = Follower(client, job_id, quiet=True).show
         ended = client.wait(job_id, look) if wait else client.job(job_id)
-        screen.print(f"Job {job_id} is {ended.status}.", markup=False)
         if force and wait:
             typer.echo(explained_text(client.explain(job_id)))
+        else:
+            screen.print(f"Job {job_id} is {ended.status}.", markup=False)
 
 
 def savepoint(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from holdfast.core.checkpoint import Completed
 from holdfast.core.commit import CommitStatus
+from holdfast.core.former import Former
 from holdfast.core.pipeline import Pipeline
 
 
@@ -17,7 +18,7 @@ class Abandoned:
 
     `waiting` are complete and not on record as visible.  `begun`: the first of them may have been
     under way, so that some of it may show, or show later.  `unheard` is visible, and its listeners
-    may not have run.
+    may not have run.  `life` (job/incarnation) made them, if that was a life before ("": this one).
     """
 
     pipeline: int
@@ -25,26 +26,42 @@ class Abandoned:
     waiting: tuple[Completed, ...] = ()
     begun: bool = False
     unheard: Completed | None = None
+    life: str = ""
+
+    @property
+    def all(self) -> tuple[Completed, ...]:
+        """All of them, in order."""
+        return (*((self.unheard,) if self.unheard else ()), *self.waiting)
 
     @property
     def words(self) -> str:
         """Say it in sentences."""
         said = []
+        whose = f"pipeline {self.pipeline}" + (" of the life before" if self.life else "")
         if self.unheard:
-            which = f"Commit {self.unheard.number} of pipeline {self.pipeline}"
+            which = f"Commit {self.unheard.number} of {whose}"
             said.append(f"{which} is visible, and its listeners may not have run.")
         if self.waiting:
             first, last = self.waiting[0].number, self.waiting[-1].number
             which = f"Commit {first}" if first == last else f"Commits {first} to {last}"
             verb = "is" if first == last else "are"
             under = f", and {first} may have been under way" if self.begun else ""
-            said.append(f"{which} of pipeline {self.pipeline} {verb} abandoned{under}.")
+            said.append(f"{which} of {whose} {verb} abandoned{under}.")
         return " ".join(said)
 
 
 def abandoned(pipelines: tuple[Pipeline, ...]) -> tuple[Abandoned, ...]:
-    """Return what pipelines that are over have not finished."""
-    return tuple(_of(p) for p in pipelines if p.commits.status is not CommitStatus.SETTLED)
+    """Return what pipelines that are over have not finished, what was left to them first."""
+    former = tuple(_former(f) for p in pipelines for f in p.formers if not f.settled)
+    own = tuple(_of(p) for p in pipelines if p.commits.status is not CommitStatus.SETTLED)
+    return former + own
+
+
+def _former(former: Former) -> Abandoned:
+    sinks = tuple(old for old, _ in former.names)
+    begun = former.unheard is None
+    life = f"{former.job}/{former.incarnation}"
+    return Abandoned(former.pipeline, sinks, former.waiting, begun, former.unheard, life)
 
 
 def _of(pipeline: Pipeline) -> Abandoned:

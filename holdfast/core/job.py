@@ -11,7 +11,6 @@ from enum import StrEnum
 
 from holdfast.core.abandoned import Abandoned, abandoned
 from holdfast.core.checkpoint import Totals
-from holdfast.core.former import next_of
 from holdfast.core.machine import Machine
 from holdfast.core.pipeline import ACTIVE, FAILED, FAILING, FINISHED, OVER, Pipeline
 from holdfast.core.task import TaskStatus
@@ -243,8 +242,6 @@ def _ended(job: Job, pipelines: tuple[Pipeline, ...]) -> Job:
     reason = job.reason
     if job.forced and job.status is S.CANCELED:
         said = [one.words for one in left]
-        if any(next_of(p.formers) for p in pipelines):
-            said.append("What the life before had left unfinished is still to be finished.")
         reason = " ".join(["It was cancelled by force.", *(said or ["It owed no commit."])])
     return replace(job, abandoned=left, reason=reason)
 

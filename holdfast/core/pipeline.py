@@ -133,16 +133,13 @@ PIPELINE = Machine(
         (FAILING, Listened, FAILING),
         (FAILING, Listened, FAILED),
         (STOPPED, StopAsked, STOPPED),
-        (STOPPED, AbandonAsked, STOPPED),
         (STOPPED, TaskFailed, STOPPED),
         (STOPPED, Listened, STOPPED),
         (FAILED, StopAsked, FAILED),
-        (FAILED, AbandonAsked, FAILED),
         (FAILED, TaskFailed, FAILED),
         (FAILED, PipelineDoomed, FAILED),
         (FAILED, Listened, FAILED),
         (FINISHED, StopAsked, FINISHED),  # the end came first
-        (FINISHED, AbandonAsked, FINISHED),
         (FINISHED, TaskFailed, FINISHED),
         (FINISHED, Listened, FINISHED),
     ],
@@ -231,7 +228,7 @@ def step(old: Pipeline, event: object) -> Pipeline:
         case _:
             new = old
     moved = new.status is not old.status
-    told = isinstance(event, StopAsked | AbandonAsked | TaskFailed | PipelineDoomed | Listened)
+    told = isinstance(event, StopAsked | TaskFailed | PipelineDoomed | Listened)
     if moved or told or (isinstance(event, CheckpointLost) and new != old):
         PIPELINE.check(old.status, event, new.status)
     return new

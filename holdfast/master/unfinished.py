@@ -11,6 +11,7 @@ from holdfast.core.abandoned import Abandoned
 from holdfast.core.checkpoint import Completed
 from holdfast.core.gather import Staged
 from holdfast.core.job import Job
+from holdfast.core.saved import Saved
 from holdfast.master.blob import Content
 from holdfast.master.ports import by_sink, commit_user
 from holdfast.model.tree import Plain
@@ -56,27 +57,29 @@ def unfinished(job: Job, contents: Mapping[str, Content]) -> tuple[Unfinished, .
             content = contents.get(done.blob)
             staged = by_sink(content.to_commit(done.previous)) if content else {}
             for sink in sorted(staged) or one.sinks:
-                user = commit_user(job.id, job.incarnation, one.pipeline, sink)
+                life = one.life or f"{job.id}/{job.incarnation}"
+                name, _, incarnation = life.partition("/")
+                user = commit_user(name, incarnation, one.pipeline, sink)
                 parts = staged.get(sink)
-                shown = _shown(parts, f"{job.id}.{job.incarnation}-") if parts else ()
+                shown = _shown(parts, f"{name}.{incarnation}-") if parts else ()
                 found.append(Unfinished(one.pipeline, done.number, sink, user, state, *shown))
     return tuple(found)
 
 
-def ways(job: Job, *, kept: bool, passed: str = "") -> tuple[str, ...]:
-    """Return how to finish what is not, or to remove it."""
+def ways(job: Job, kept: Saved | None, passed: str = "") -> tuple[str, ...]:
+    """Return how to finish what is not, or to remove it.  `kept` is the saved state it is in."""
     if passed:
         return (f"{passed[0].upper()}{passed[1:]}. These commits are that life's to finish.",)
-    if not kept:
+    if kept is None:
         return ("Its saved state is removed, and with it what was staged: nothing can finish it.",)
     count = sum(len(_commits(one)) for one in job.abandoned)
     more = f" All {count} are meant, also those not listed." if count > SHOWN_MAX else ""
     return (
-        f"To finish: holdfast restart {job.id}. It makes these commits first, under the same"
+        f"To finish: holdfast restart {kept.job}. It makes these commits first, under the same"
         f" identifiers, so that what is visible by then is found and not written twice.{more}",
-        f"To give them up: holdfast savepoints rm {job.id} {job.life}. It removes what is staged."
-        " To do so by hand, look in each sink for the identifier first: a commit that was under way"
-        " may be visible by now.",
+        f"To give them up: holdfast savepoints rm {kept.job} {kept.life}. It removes what is"
+        " staged. To do so by hand, look in each sink for the identifier first: a commit that was"
+        " under way may be visible by now.",
     )
 
 
@@ -89,7 +92,7 @@ def lines(left: tuple[Unfinished, ...], finish: tuple[str, ...]) -> Iterator[str
         yield f"    identifier: {one.commit}, {one.number}"
         if one.rows is not None:
             rows = f"{one.rows:,} rows" if one.rows >= 0 else "rows"
-            yield f"    staged: {rows} for {', '.join(one.tables)}"
+            yield f"    staged: {rows} of {', '.join(one.tables)}"
         for name in one.staged:
             yield f"      {name}"
         if one.more:
@@ -114,7 +117,9 @@ def _shown(
         known = rows >= 0 and isinstance(counted, int) and counted >= 0
         rows = rows + int(str(counted)) if known else -1
         tables[str(content.get("table", ""))] = None
-        names |= dict.fromkeys(n for n in _texts(content.get("content")) if life in n)
+        inside = content.get("content")
+        named = inside.get("staged") if isinstance(inside, dict) else None
+        names |= dict.fromkeys(n for n in _texts(inside) if life in n or n == named)
     return rows, tuple(tables), tuple(names)[:SHOWN_MAX], max(0, len(names) - SHOWN_MAX)
 
 

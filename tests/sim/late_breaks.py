@@ -29,6 +29,7 @@ from tests.sim.tales import (
     place,
     rewritten,
     saved,
+    with_commits,
     without,
     wrote,
 )
@@ -122,6 +123,19 @@ def hidden_rows_are_shown_as_well(e: Events) -> Events:
 @breaks("I72", shown.stalled)
 def stalled_without_a_reason(e: Events) -> Events:
     return changed(e, place(e, Shown), at=30.0, age_s=30.0, commit_age_s=30.0, health="STALLED")
+
+
+@breaks("I82", savepoints.forced)
+def goes_on_though_forced(e: Events) -> Events:
+    forced = rewritten(e, JOB, 1, lambda j: replace(j, forced=True), onwards=True)
+    return changed(forced, place(forced, Write, -2, key=JOB), at=99.0)
+
+
+@breaks("I82", savepoints.forced)
+def names_none_of_what_is_undone(_: Events) -> Events:
+    e = rewritten(saved(), JOB, 1, lambda j: replace(j, forced=True), onwards=True)
+    undone = lambda p: with_commits(p, listened=p.commits.through - 1)  # noqa: E731
+    return rewritten(e, PIPE, -1, undone)
 
 
 @breaks("I80", savepoints.left)

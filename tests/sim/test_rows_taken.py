@@ -55,6 +55,7 @@ def directed() -> Iterator[tuple[int, Plan]]:
         yield seed, Plan((JobSpec("j"),), wishes=(Wish("j", 1, "cancel"),), script=no_worker)
         wishes = (Wish("j", 3, "cancel"), Wish("j", 4, "savepoint"))
         yield seed, Plan((replace(LONG, pipelines=TWO),), wishes=wishes, script=second_is_slow)
+        yield seed, Plan((JobSpec("j", retry_times=0),), script=forced_as_it_fails)
         yield seed, Plan((JobSpec("j", TWO, lengths=(("b", 26),)),), script=failing_when_done)
     for seed in range(6):
         yield seed, Plan((LONG,), script=spoiling(fail_tasks))
@@ -189,11 +190,11 @@ def release(world: World) -> None:
         held.gate.set()
 
 
-def cancel(world: World) -> None:
+def cancel(world: World, *, force: bool = False) -> None:
     """Ask whoever leads for a cancel, at this very moment."""
     master = world.leader()
     if master and master.leader:
-        world.loop.spawn(world.process_of(master.name), master.leader.cancel("j"))
+        world.loop.spawn(world.process_of(master.name), master.leader.cancel("j", force=force))
 
 
 def fail_tasks(world: World, task: str = "") -> None:
@@ -233,6 +234,17 @@ async def cancelled_as_it_fails(world: World) -> None:
     await asyncio.sleep(3)
     fail_tasks(world)
     world.tables.table("t").refuses = "The table is gone."
+    release(world)
+
+
+async def forced_as_it_fails(world: World) -> None:
+    """A job that fails and waits for its commits is ended by force."""
+    world.tables.holds = lambda order: True
+    await world.saw(lambda e: e["kind"] == "held")
+    fail_tasks(world)
+    await world.saw(moments.job("FAILING"))
+    cancel(world, force=True)
+    await asyncio.sleep(3)
     release(world)
 
 

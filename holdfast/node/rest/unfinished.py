@@ -20,7 +20,9 @@ async def unfinished_of(api: Api, job_id: str) -> tuple[tuple[Unfinished, ...], 
     if not job.abandoned:
         return (), ()
     vault = (await api.leader()).vault
-    saved = vault.keeps(job.id, job.incarnation)
+    lives = [(job.id, job.incarnation)]
+    lives += [(a.life.partition("/")[0], a.life.partition("/")[2]) for a in job.abandoned if a.life]
+    saved = next((s for s in (vault.keeps(*life) for life in lives) if s), None)
     contents = {}
     for name in blobs_of(job) if saved else ():
         try:
@@ -29,7 +31,7 @@ async def unfinished_of(api: Api, job_id: str) -> tuple[tuple[Unfinished, ...], 
         except (HoldfastError, TimeoutError):
             continue
     past = vault.past(saved) if saved else []
-    found = ways(job, kept=saved is not None, passed=masked_text(told(past[0])) if past else "")
+    found = ways(job, saved, masked_text(told(past[0])) if past else "")
     left = tuple(
         replace(one, staged=tuple(masked_text(name) for name in one.staged))
         for one in unfinished(job, contents)

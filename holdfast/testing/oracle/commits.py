@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.core.checkpoint import Completed
 from holdfast.core.commit import CommitStatus
 from holdfast.core.job import TERMINAL, JobStatus
-from holdfast.core.pipeline import FAILED, Pipeline
+from holdfast.core.pipeline import FAILED, OVER, Pipeline
 from holdfast.master.ports import commit_user
 from holdfast.testing.oracle.events import Deaf, Listen, Publish, Read, Removed, Snapshot, Sweep
 from holdfast.testing.oracle.story import Life, Part, Story
@@ -184,8 +184,8 @@ def sweeping(story: Story) -> Iterator[str]:
             if file in shown:
                 yield f"I56 {file} was removed and is part of a table"
         for key, record in records.items.items():
-            if not isinstance(record, Pipeline) or record.status is FAILED:
-                continue
+            if not isinstance(record, Pipeline) or record.status in OVER:
+                continue  # what it owes is in its saved state
             if _needs(story, record.commits.waiting) & set(sweep.files):
                 yield f"I56 a file was removed that {key} still has to commit"
         for name, state in records.states.items():
@@ -200,9 +200,10 @@ def _needs(story: Story, waiting: tuple[Completed, ...]) -> set[str]:
 
 
 def settled(story: Story) -> Iterator[str]:
-    """I51: a job that ended without failure has committed all that was complete."""
+    """I51: a job that ended without failure, and not by force, has committed all it owed."""
     for life, jobs in story.jobs.items():
-        if jobs[-1].status not in TERMINAL or jobs[-1].status is JobStatus.FAILED:
+        end = jobs[-1]
+        if end.status not in TERMINAL or end.status is JobStatus.FAILED or end.forced:
             continue
         for part, states in story.pipelines.items():
             last = states[-1]

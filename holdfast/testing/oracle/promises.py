@@ -85,6 +85,7 @@ PROMISES = {
     "I79": "What a commit has shown stays shown until a later commit of the same table removes it.",
     "I80": "What a life leaves to go on from is written with its end, and stays until removed.",
     "I81": "Lives that go on from one another show every row once between them.",
+    "I82": "A cancel by force ends a job at once, and its record names every commit left undone.",
     "L1": "After the faults somebody leads within two leases.",
     "L2": "A job that runs completes checkpoints.",
     "L3": "Every bounded job comes to an end.",

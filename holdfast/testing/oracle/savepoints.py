@@ -6,13 +6,16 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from holdfast.core.checkpoint import Kind
-from holdfast.core.job import Job, JobStatus
+from holdfast.core.checkpoint import Completed, Kind
+from holdfast.core.job import TERMINAL, Job, JobStatus
 from holdfast.core.pipeline import Pipeline
 from holdfast.core.saved import KINDS, Saved
 from holdfast.testing.oracle.commits import before
 from holdfast.testing.oracle.events import Drop, Write
 from holdfast.testing.oracle.story import Life, Story, life_of, part_of
+
+FORCED_S = 6.0
+"""What a leader may need to end a job by force, beside the time without one."""
 
 
 def parts(story: Story) -> Iterator[str]:
@@ -53,6 +56,41 @@ def last_cut(story: Story) -> Iterator[str]:
         number = savepoint.number if savepoint else None
         if number is not None and any(s.number > number for s in snapshots):
             yield f"I61 {table} shows more of {owner[0].job} than its savepoint"  # type: ignore[index]
+
+
+def forced(story: Story) -> Iterator[str]:
+    """I82: a cancel by force ends a job at once, and its record names every commit left undone."""
+    healed_s, setting = story.healed_s or 0.0, story.setting
+    bound_s = 2 * setting.lease_s + FORCED_S
+    waits: dict[Life, float] = {}
+    for event, records in story.walk(Write):
+        job = event.record
+        if isinstance(job, Job) and event.key.startswith("job/") and job.forced:
+            since_s = waits.setdefault(life_of(job), event.at)
+            if job.status not in TERMINAL:
+                continue
+            del waits[life_of(job)]
+            if event.at - max(since_s, healed_s) > bound_s:
+                yield f"I82 {job.id} went on after it was ended by force"
+            parts = [p for p in story.pipelines if p.life == life_of(job)]
+            left = {c.blob for part in parts for c in _undone(records.pipeline(part))}
+            named = {c.blob for one in job.abandoned for c in one.all}
+            if left != named:
+                yield f"I82 {job.id} was ended by force and names {sorted(named)}, not {left}"
+    for life, since_s in waits.items():
+        if story.events[-1].at - max(since_s, healed_s) > bound_s:
+            yield f"I82 {life.job} goes on though it was ended by force"
+
+
+def _undone(state: Pipeline | None) -> Iterator[Completed]:
+    """Yield what is complete and not on record as visible and heard of, of former lives too."""
+    if state is None:
+        return
+    yield from state.commits.waiting
+    if state.commits.listened < state.commits.through:
+        yield from (c for c in state.checkpoints.kept if c.number == state.commits.through)
+    for one in state.formers:
+        yield from (*((one.unheard,) if one.unheard else ()), *one.waiting)
 
 
 def kept(story: Story) -> Iterator[str]:
@@ -141,4 +179,4 @@ def line(story: Story) -> Iterator[str]:
             yield f"I81 {table} lacks {len(lost)} rows of {first.job}, which finished"
 
 
-CHECKS = (parts, given_up, last_cut, kept, one_request, left, line)
+CHECKS = (parts, given_up, forced, last_cut, kept, one_request, left, line)

@@ -64,8 +64,9 @@ class Client:
         item = self.world.store.items.get(job_key(self.job.id))
         if item is None or incarnation.encode() not in item.value:
             return
-        if wish.what == "cancel":
-            await self._insist("cancel", lambda leader: leader.cancel(self.job.id), incarnation)
+        if wish.what in ("cancel", "force"):
+            stop = partial(_cancel, self.job.id, wish.what == "force")
+            await self._insist(wish.what, stop, incarnation)
         else:
             request = f"s-{incarnation}"
             await self._insist(
@@ -115,6 +116,11 @@ class Client:
             return False
         key = history_key(self.job.id, incarnation)
         return any(e["key"] == key for e in self.world.history.of("write"))
+
+
+async def _cancel(job: str, force: bool, leader: Any) -> None:
+    """Have a job stop."""
+    await leader.cancel(job, force=force)
 
 
 async def _forget(name: str, leader: Any) -> None:

@@ -1,14 +1,17 @@
 """Mutants of saved states: what a life leaves, and how the next one goes on from it."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from holdfast.core import job as job_core
+from holdfast.core import pipeline as pipeline_core
 from holdfast.core import saved as saved_core
-from holdfast.core.job import Job, JobStatus
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import Job, JobStatus, owed
+from holdfast.core.pipeline import AbandonAsked, Pipeline
 from holdfast.core.saved import Saved
-from holdfast.master import accept, finish_former, vault
+from holdfast.master import accept, finish_former, job_keeper, pipeline_keeper, vault
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.records import saved_key
 from holdfast.master.vault import Heir, Vault
@@ -151,4 +154,48 @@ def state_written_after_the_end() -> Iterator[None]:
         return []
 
     with swapped(JobKeeper, "beside", later):
+        yield
+
+
+def _ended_by_force() -> Plan:
+    """A commit hangs, somebody ends the job by force, and the next life goes on."""
+    spec = JobSpec("j", rows=20)
+    wishes = (Wish("j", 6.0, "force"),)
+    return Plan((spec,), lives=2, wishes=wishes, script=_hang, faulty_s=5.0, rest_s=40.0)
+
+
+async def _hang(world: World) -> None:
+    world.tables.holds = lambda order: order.number == 2 and ".i1." in order.user
+    await asyncio.sleep(35)
+    world.tables.holds = None
+    for held in world.tables.held:
+        held.gate.set()
+
+
+@mutant("a cancel by force waits for commits", "I82", scene(_ended_by_force))
+def force_is_polite() -> Iterator[None]:
+    def polite(job: Job, pipelines: tuple[Pipeline, ...]) -> tuple[Any, ...]:
+        return owed(replace(job, forced=False), pipelines)
+
+    with swapped(job_keeper, "owed", polite):
+        yield
+
+
+@mutant("what a cancel by force leaves undone is not listed", "I82", scene(_ended_by_force))
+def abandoned_in_silence() -> Iterator[None]:
+    with swapped(job_core, "abandoned", lambda pipelines: ()):
+        yield
+
+
+@mutant("a cancel by force forgets what was complete", "I51 I59 I81 I82", scene(_ended_by_force))
+def abandoned_for_ever() -> Iterator[None]:
+    def forgetful(old: Pipeline, event: object) -> Pipeline:
+        new = pipeline_core.step(old, event)
+        if not isinstance(event, AbandonAsked):
+            return new
+        through = max((c.number for c in new.commits.waiting), default=new.commits.through)
+        return replace(new, commits=replace(new.commits, waiting=(), through=through,
+                                            listened=through))  # fmt: skip
+
+    with swapped(pipeline_keeper, "step", forgetful):
         yield

@@ -21,8 +21,9 @@ Script = Callable[[World], Coroutine[Any, Any, None]]
 
 @dataclass(frozen=True)
 class Wish:
-    """What a user asks of one life of a job: `cancel`, `savepoint` or `forget` (a saved state).
+    """What a user asks of one life of a job.
 
+    `cancel`, `force` (a cancel that waits for no commit), `savepoint`, `forget` (a saved state).
     `drain W1` and `undrain W1` are about a worker, and come when the job's user says so.
     """
 
@@ -79,7 +80,7 @@ class Plan:
     def wished(self, job: JobSpec, life: int) -> list[Wish]:
         """Return what is asked of one life; one that never ends by itself is cancelled at last."""
         wishes = [w for w in self.wishes if w.job == job.id and w.life == life]
-        if not job.rows and not any(w.what == "cancel" for w in wishes):
+        if not job.rows and not any(w.what in ("cancel", "force") for w in wishes):
             wishes.append(Wish(job.id, self.faulty_s + 8, "cancel", life))
         return wishes
 
@@ -100,12 +101,14 @@ def random_plan(seed: int) -> Plan:
     opens = random.Random(f"save modes {seed}")  # its own, so that all else of a seed stays
     jobs = tuple(replace(job, empties=opens.random() < 0.4) for job in jobs)
     parts = [(job, life) for job in jobs for life in range(1, lives + 1)]
+    wishes = [w for job, life in parts for w in _wishes(rng, job, life)]
+    forces = random.Random(f"force {seed}")
     return Plan(
         jobs=jobs,
         lives=lives,
         faults=Faults.drawn(rng),
         strikes=_strikes(rng),
-        wishes=tuple(w for job, life in parts for w in _wishes(rng, job, life)),
+        wishes=tuple(_forced(forces, wish) for wish in wishes),
         refusals=_refusals(rng),
     )
 
@@ -130,6 +133,12 @@ def _wishes(rng: random.Random, job: JobSpec, life: int) -> list[Wish]:
     if rng.random() < 0.1:
         wishes.append(Wish(job.id, rng.uniform(0.5, 12), "forget", life))
     return wishes
+
+
+def _forced(rng: random.Random, wish: Wish) -> Wish:
+    """Some who cancel do not wait for commits."""
+    forced = wish.what == "cancel" and rng.random() < 0.4
+    return replace(wish, what="force") if forced else wish
 
 
 def _refusals(rng: random.Random) -> tuple[Refusal, ...]:

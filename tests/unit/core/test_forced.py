@@ -9,6 +9,7 @@ from holdfast.core.abandoned import Abandoned
 from holdfast.core.checkpoint import Checkpoints, Completed, Kind
 from holdfast.core.commit import Commits
 from holdfast.core.completion import Completion
+from holdfast.core.former import Former
 from holdfast.core.job import (
     AskAbandon,
     CancelAsked,
@@ -99,3 +100,12 @@ def test_a_forced_cancel_of_a_job_that_owes_nothing_says_so() -> None:
     job = step(step(JOB, CancelAsked(force=True)), PipelinesSeen((over,), 9.0))
     assert job.abandoned == ()
     assert job.reason == "It was cancelled by force. It owed no commit."
+
+
+def test_what_a_life_before_had_left_is_among_what_is_abandoned() -> None:
+    former = Former("17", "z", 1, (("old", "lake"),), (DONE[1],))
+    begun = replace(STUCK, commits=Commits((), 0, 0), formers=(former,))
+    over = pipeline_step(begun, AbandonAsked())
+    job = step(step(JOB, CancelAsked(force=True)), PipelinesSeen((over,), 9.0))
+    assert job.abandoned == (Abandoned(1, ("old",), (DONE[1],), begun=True, life="17/z"),)
+    assert "Commit 1 of pipeline 1 of the life before is abandoned" in job.reason

@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from holdfast.core.abandoned import Abandoned
-from holdfast.core.checkpoint import Completed, Kind
+from holdfast.core.checkpoint import Completed, Kind, Totals
 from holdfast.core.gather import Staged
 from holdfast.core.job import Job, JobStatus
+from holdfast.core.saved import Saved, SavedKind
 from holdfast.master.blob import Content
 from holdfast.master.unfinished import SHOWN_MAX, Unfinished, lines, unfinished, ways
 
@@ -13,6 +14,11 @@ DONE = [Completed(n, Kind.PERIODIC, f"b{n}", n - 1) for n in range(40)]
 JOB = Job(
     "17", "a", "token", "shop", "", 1, JobStatus.CANCELED, life=3,
     abandoned=(Abandoned(1, ("lake", "shop"), (DONE[2], DONE[3]), True, DONE[1]),),
+)  # fmt: skip
+
+
+KEPT = Saved(
+    "17", "a", 3, SavedKind.CANCELED, "", "", (), Totals(), 1.0, 1.0, 0.0,
 )  # fmt: skip
 
 
@@ -40,20 +46,29 @@ def test_each_commit_is_shown_with_its_identifier_and_what_is_staged() -> None:
     assert found[4].staged == () and found[4].rows is None, "its checkpoint cannot be read now"
 
 
+def test_what_a_life_before_had_left_has_that_lifes_identifier() -> None:
+    left = Abandoned(1, ("lake",), (DONE[2],), True, life="17/z")
+    (one,) = unfinished(replace(JOB, abandoned=(left,)), {})
+    assert (one.commit, one.number) == ("17.z.1.lake", 2)
+    assert left.words == (
+        "Commit 2 of pipeline 1 of the life before is abandoned, and 2 may have been under way."
+    )
+
+
 def test_long_lists_are_cut_and_say_so() -> None:
     files = [f"17.a-t-a1-s{n}" for n in range(SHOWN_MAX + 3)]
     job = replace(JOB, abandoned=(Abandoned(1, ("lake",), tuple(DONE[2:])),))
     found = unfinished(job, {"b2": content(2, staged(2, "lake", *files))})
     assert len(found) == SHOWN_MAX and (len(found[0].staged), found[0].more) == (SHOWN_MAX, 3)
-    assert "All 38 are meant, also those not listed." in ways(job, kept=True)[0]
+    assert "All 38 are meant, also those not listed." in ways(job, KEPT)[0]
 
 
 def test_the_ways_on_are_named() -> None:
-    finish, give_up = ways(JOB, kept=True)
+    finish, give_up = ways(JOB, KEPT)
     assert "holdfast restart 17" in finish and "not written twice" in finish
     assert "holdfast savepoints rm 17 3" in give_up
-    assert "removed" in ways(JOB, kept=False)[0]
-    assert ways(JOB, kept=True, passed="job 17, life 4, has gone on")[0].startswith("Job 17, life")
+    assert "removed" in ways(JOB, None)[0]
+    assert ways(JOB, KEPT, "job 17, life 4, has gone on")[0].startswith("Job 17, life")
 
 
 def test_people_read_it_line_by_line() -> None:
@@ -62,7 +77,7 @@ def test_people_read_it_line_by_line() -> None:
         "Not finished:",
         "- pipeline 1, commit 2 to lake: complete",
         "    identifier: 17.a.1.lake, 2",
-        "    staged: 1,234 rows for t",
+        "    staged: 1,234 rows of t",
         "      /out/f",
         "      and 2 more",
         "To finish: this.",

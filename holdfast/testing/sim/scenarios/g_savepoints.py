@@ -235,3 +235,43 @@ async def older_savepoint_is_used_again(s: Scene) -> None:
     await s.rest()
     whole(s, "i1", "i2")
     s.claim(sorted(map(str, read(s, "i4"))) == sorted(map(str, read(s, "i2"))), "rows were masked")
+
+
+@window("F33", LONG, own_rows=True)
+async def forced_end_with_a_commit_on_its_way(s: Scene) -> None:
+    s.hold_commits(lambda order: ".i1." in order.user and order.number == 2)
+    await s.saw(moments.event("held", number=2))
+    await s.ask(lambda leader: leader.cancel("j"))
+    await s.sleep(4)
+    s.claim(str(s.job().status) == "CANCELING", "it did not wait for its commit")
+    await s.ask(lambda leader: leader.cancel("j", force=True))
+    await s.until(lambda: str(s.job().status) == "CANCELED", 1.0)
+    (left,) = s.job().abandoned
+    s.claim(left.begun and left.waiting[0].number == 2, f"it says {left.words}")
+    s.let_go()
+    landed = moments.event("snapshot", number=2)
+    if not any(landed(e) for e in s.world.history.of("snapshot")):
+        await s.saw(landed)
+    s.claim(not await go_on(s), "it was refused")
+    await s.rest()
+    s.ends("FINISHED")
+    whole(s, "i1", "i2")
+
+
+@window("F34", LONG, own_rows=True)
+async def forced_end_before_a_former_commit_is_made(s: Scene) -> None:
+    s.hold_commits()
+    await s.saw(moments.event("held"))
+    await s.ask(lambda leader: leader.cancel("j", force=True))
+    await s.saw(moments.job("CANCELED"))
+    s.claim(not await go_on(s), "it was refused")
+    await s.saw(moments.event("held"))
+    await s.ask(lambda leader: leader.cancel("j", force=True))
+    await s.saw(moments.job("CANCELED", life="i2"))
+    (left,) = s.job().abandoned
+    s.claim(left.life == "j/i1" and left.waiting[0].number == 1, f"it says {left.words}")
+    s.let_go()
+    s.claim(not await go_on(s, "i3"), "it was refused")
+    await s.rest()
+    s.ends("FINISHED")
+    whole(s, "i1", "i2", "i3")

@@ -156,6 +156,8 @@ F29  | Delta log without put-if-absent | misuse | refused
 F30  | staged file removed from outside | operator | a loud failure
 F31  | storing the checkpoint fails | error | aborted at once, not at the timeout
 F32 *| many writers in one checkpoint | load | no write for each writer
+F33  | ended by force, a commit on its way | silent table | listed; found or made by the next life
+F34  | ended by force before a former commit | silent table | listed; finished by a later life
 G01  | wish recorded, no barrier | leader killed | done by the next leader
 G02  | some answers in | killed | as G01
 G03  | saved, status not written | leader killed | SAVEPOINT_DONE, not restored
