@@ -13,9 +13,10 @@ USUAL_MINUTES = {
     "sinks": 3.5,
     "commits": 1.0,
     "waiting": 2.5,
+    "upgrade": 1.5,
 }
 
-BY_NAME = ("sinks", "commits", "waiting")
+BY_NAME = ("sinks", "commits", "waiting", "upgrade")
 """Those that `make bench` leaves out: they look into what `batch` and `streaming` show as a whole,
-or at what waits when nobody commits.
+at what waits when nobody commits, or at a promise about one command.
 """

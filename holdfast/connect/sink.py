@@ -159,6 +159,12 @@ class Sink(Plugin[O]):
         return cls.guarantee
 
     @classmethod
+    def keyed(cls, options: O) -> bool:
+        """Say whether each row surely replaces the one of its key, so that one which is written
+        again changes nothing.  A sink that cannot tell from its options says no."""
+        return False
+
+    @classmethod
     def destination(cls, options: O, table: Table) -> str:
         """Say where the rows of a table go, as people name it: a folder, a table, a server.
 

@@ -18,14 +18,17 @@ from holdfast.core.pipeline import Pipeline
 from holdfast.core.saved import Saved
 from holdfast.errors import JobFileError, UserError
 from holdfast.master import blob
-from holdfast.master.accept import Start, check_line, contents_of
+from holdfast.master.accept import Start, check_line, contents_of, told
 from holdfast.master.blob import Content
 from holdfast.master.leader import Leader
 from holdfast.master.resume import resumed
 from holdfast.master.transplant import Move, transplant
 from holdfast.model.job import Job
 from holdfast.plan.identify import identities
+from holdfast.plan.promises import keyed
 from holdfast.plan.spec import decode_spec
+
+BY_KEY = "Every sink replaces rows by their keys, so none can show twice."
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +130,20 @@ class Going:
         kept = self.leader.jobs.get(job.id)
         if kept and not kept.terminal:
             raise UserError(kept.in_use(), code="job.exists")
-        check_line(self.leader.vault, saved, write_again=given.write_again)
+        by_key = not given.write_again and keyed(self.planned, self.registry)
+        again = given.write_again or by_key
+        check_line(self.leader.vault, saved, write_again=again)
         going = await asyncio.to_thread(go_on, self.spec, self.planned, self.registry, given, about)
         contents = await contents_of(self.leader.desk, saved)
         begun = resumed(saved, going.move.moved, pipelines)
         made = going.contents(list(contents.values()), job.id, job.incarnation)
         packed = tuple((number, blob.pack(content)) for number, content in made.items())
-        start = Start(saved, packed, given.write_again)
-        return (job, begun), start, list(going.matching.said)
+        start, said = Start(saved, packed, again), list(going.matching.said)
+        past = self.leader.vault.past(saved) if by_key else []
+        if past:
+            more = "; ".join(told(heir) for heir in past)
+            said.append(f"{BY_KEY} Rows that show are written again: {more}.")
+        return (job, begun), start, said
 
 
 def incarnation_of(token: str) -> str:

@@ -42,3 +42,12 @@ def destination_of(stage: Stage, registry: Registry, table: Table) -> str:
     if kind is None or not issubclass(kind, Sink):
         return ""
     return kind.destination(resolve(stage_options(stage, kind).own, table), table)
+
+
+def keyed(job: Job, registry: Registry) -> bool:
+    """Say whether every sink replaces rows by their keys, so that none can be doubled."""
+    sinks = [(stage, registry.find(stage.role, stage.plugin)) for stage in job.of(Role.SINK)]
+    return bool(sinks) and all(
+        kind is not None and issubclass(kind, Sink) and kind.keyed(stage_options(stage, kind).own)
+        for stage, kind in sinks
+    )

@@ -122,22 +122,40 @@ class Served:
         number = 0
         for keeper in [k for k in self.keepers() if k.state.job == job_id]:
             await keeper.handle(CheckpointDue(Kind.PERIODIC, leader.desk.term))
-            pending = keeper.state.checkpoints.pending
-            assert pending
-            number = pending.number
-            while keeper.gathering is None or keeper.gathering.number != number:
+            number = await self._answer(keeper, rows)
+        return number
+
+    async def save(self, job_id: str, rows: int = 100) -> None:
+        """Stop a job with a savepoint."""
+        answer = await self.http.post(f"/api/jobs/{job_id}/savepoint")
+        assert answer.status_code == 200, answer.text
+        for keeper in [k for k in self.keepers() if k.state.job == job_id]:
+            while keeper.state.checkpoints.pending is None:
                 await asyncio.sleep(0.005)
-            for task in keeper.state.tasks:
-                assert task.place
-                sink = keeper.state.sinks[0]
-                acked = Acked(
-                    number, task.id, task.attempt, task.place, (), (), False,
-                    counts=Counts(rows, (Written(sink, "shop.orders", rows, 8 * rows),)),
-                )  # fmt: skip
-                ack = BarrierAck(leader.desk.term, keeper.task_key(task.id), acked)
-                await leader.hear(task.place.incarnation, ack)
-            while keeper.state.commits.through != number:
-                await asyncio.sleep(0.005)
+            await self._answer(keeper, rows)
+        while (await self.get(f"/api/jobs/{job_id}"))["status"] != "SAVEPOINT_DONE":
+            await self.beat()
+            await asyncio.sleep(0.01)
+
+    async def _answer(self, keeper: PipelineKeeper, rows: int) -> int:
+        """Answer a pipeline's barriers as its tasks do; return the number of the checkpoint."""
+        leader = self.api.master.leader
+        pending = keeper.state.checkpoints.pending
+        assert leader and pending
+        number = pending.number
+        while keeper.gathering is None or keeper.gathering.number != number:
+            await asyncio.sleep(0.005)
+        for task in keeper.state.tasks:
+            assert task.place
+            sink = keeper.state.sinks[0]
+            acked = Acked(
+                number, task.id, task.attempt, task.place, (), (), False,
+                counts=Counts(rows, (Written(sink, "shop.orders", rows, 8 * rows),)),
+            )  # fmt: skip
+            ack = BarrierAck(leader.desk.term, keeper.task_key(task.id), acked)
+            await leader.hear(task.place.incarnation, ack)
+        while keeper.state.commits.through != number:
+            await asyncio.sleep(0.005)
         return number
 
     def keepers(self) -> Iterable[PipelineKeeper]:

@@ -1,10 +1,12 @@
 """Saved states over REST: left by failures and cancels, listed, gone on from at once, removed."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
 from holdfast.core.job import JobStatus
+from holdfast.master.ports import Settings
 from tests.api.served import STREAM, Served, served
 
 
@@ -92,5 +94,94 @@ def test_a_state_is_removed_and_its_blobs_with_it(tmp_path: Path) -> None:
         assert await listed(master, "a") == []
         again = await master.http.post("/api/jobs/a/restart", json={})
         assert again.status_code == 409 and "left nothing" in again.json()["message"]
+
+    served(tmp_path, test)
+
+
+RETAINED = STREAM.replace("env {", "env { savepoint.retained.seconds = %s,")
+
+
+async def saved(master: Served, job: str, text: str = STREAM) -> None:
+    """Run a job for a checkpoint and stop it with a savepoint."""
+    await master.submit(job, text)
+    await master.runs(job)
+    await master.checkpoint(job)
+    await master.save(job)
+
+
+def blobs(master: Served, job: str) -> list[str]:
+    """The checkpoints of a job that are stored; folders may vanish meanwhile."""
+    return [name for _, _, names in os.walk(master.folder / "blobs" / job) for name in names]
+
+
+def quick() -> Settings:
+    return Settings(lease_s=30.0, tombstone_s=0.2, worker_lost_s=6.0, history=3, tidy_s=0.1)
+
+
+def test_savepoints_are_there_when_the_history_has_forgotten_their_jobs(tmp_path: Path) -> None:
+    async def test(master: Served) -> None:
+        jobs = [f"small{n}" for n in range(6)]
+        for job in jobs:
+            await saved(master, job)
+        leader = master.api.master.leader
+        assert leader
+        # The history holds three.
+        while leader.jobs or len(await leader.desk.read_range("history/")) > 3:
+            await master.beat()
+            await asyncio.sleep(0.02)
+        assert {s["job_id"] for s in await listed(master, "")} == {*jobs}
+        for job in jobs:
+            assert len(blobs(master, job)) == 1, "of each its savepoint, and nothing else"
+        again = await master.http.post("/api/jobs/small0/restart", json={})
+        assert again.status_code == 200, again.text
+        await master.http.post("/api/jobs/small0/cancel")
+        for job in jobs:
+            removed = await master.http.delete(f"/api/jobs/{job}/savepoints/1")
+            assert removed.status_code == 200, removed.text
+        while any(blobs(master, job) for job in jobs):  # for ever would be the test's time limit
+            await master.beat()
+            await asyncio.sleep(0.02)
+        assert await listed(master, "") == []
+
+    served(tmp_path, test, settings=quick())
+
+
+def test_a_savepoint_goes_when_its_time_is_over_and_no_other_one_does(tmp_path: Path) -> None:
+    async def test(master: Served) -> None:
+        for job, seconds in (("brief", 1), ("long", 3600), ("ever", 0)):
+            await saved(master, job, RETAINED % seconds)
+        kept = {s["job_id"]: s["expires_in_s"] for s in await listed(master, "")}
+        assert kept["ever"] is None and 3590 < kept["long"] <= 3600
+        while blobs(master, "brief"):
+            await master.beat()
+            await asyncio.sleep(0.02)
+        assert {s["job_id"] for s in await listed(master, "")} == {"long", "ever"}
+        assert blobs(master, "long") and blobs(master, "ever")
+        gone = await master.http.post("/api/jobs/brief/restart", json={})
+        assert gone.status_code in (404, 409) and "savepoint.retained" in gone.text
+
+    served(tmp_path, test, settings=quick())
+
+
+KEYED = STREAM.replace(
+    'LocalFile { plugin_input = g, path = "/tmp/nowhere", file_format_type = json }',
+    """Jdbc { plugin_input = g, url = "jdbc:postgresql://127.0.0.1:1/shop", table = orders,
+      primary_keys = [id], generate_sink_sql = true %s }""",
+)
+
+
+def test_an_older_state_may_be_gone_on_from_where_every_sink_goes_by_key(tmp_path: Path) -> None:
+    async def test(master: Served) -> None:
+        for job, more in (("adds", ", enable_upsert = false"), ("keyed", "")):
+            await master.submit(job, KEYED % more)
+            await cancelled(master, job)
+            assert (await master.http.post(f"/api/jobs/{job}/restart", json={})).status_code == 200
+            await cancelled(master, job, checkpoints=1)
+        refused = await master.http.post("/api/jobs/adds/restart", json={"number": 1})
+        assert refused.status_code == 409 and "rows more" in refused.json()["message"]
+        taken = await master.http.post("/api/jobs/keyed/restart", json={"number": 1})
+        assert taken.status_code == 200, taken.text
+        said = taken.json()["restored"][-1]
+        assert "Every sink replaces rows by their keys" in said and "rows more" in said
 
     served(tmp_path, test)

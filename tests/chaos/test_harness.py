@@ -8,16 +8,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from holdfast.connect.options import describe
+from holdfast.connect.registry import Registry
+from holdfast.connectors.local_file.sink_options import Format
 from holdfast.errors import UserError
+from holdfast.model.job import Role
 from holdfast.node.trace import digest
 from holdfast.store.contract import Change, Item
-from holdfast.testing.chaos.catalogue import chosen, rotating
+from holdfast.testing.chaos.catalogue import chosen, rotating, with_sinks
 from holdfast.testing.chaos.ledger import Ledger, late_writes, tell
+from holdfast.testing.chaos.modes import EVERY, modes_of
 from holdfast.testing.chaos.proxy import Proxy
 from holdfast.testing.chaos.reader import flaws, hidden_files, ids
-from holdfast.testing.chaos.sinks import KINDS
+from holdfast.testing.chaos.sinks import KINDS, Files
 from holdfast.testing.oracle.check import check_story
 from holdfast.testing.oracle.events import Try, Write, to_line
+
+UNREAD = {"parquet", "binary"}
+"""Formats without a table of their own: Parquet has two, and made-up rows are no whole files."""
 
 
 def write(folder: Path, name: str, numbers: list[int]) -> None:
@@ -138,6 +146,10 @@ def test_every_scenario_has_its_turn() -> None:
     assert seen == {s.id for s in mine}
     assert all(len(rotating("sqlite", turn, 12)) in (11, 12) for turn in range(turns))
     assert len({s.id for s in mine}) == len(mine) >= 40
+    sinks = [s for s in chosen("sqlite", []) if s.sink and s.sink != "jdbc-mysql"]
+    assert {s.id for t in range(len(sinks)) for s in with_sinks("sqlite", t, 1)} == {
+        s.id for s in sinks
+    }
 
 
 def test_windows_that_are_not_there_are_refused() -> None:
@@ -158,13 +170,31 @@ def test_every_kind_of_sink_is_struck_in_many_windows() -> None:
             assert len({s.window for s in found if s.sink == kind}) >= 5
 
 
+def test_save_modes_are_struck_with_every_sink_that_has_them() -> None:
+    has = {k for k in Registry.load().names(Role.SINK) if _has_save_modes(k)} - {"InMemory"}
+    assert has == {"Delta", "Iceberg", "Jdbc", "LocalFile", "Paimon", "Spark"}
+    for window in ("P01", "P02"):
+        assert {s.sink for s in chosen("etcd", [window])} == set(EVERY)
+    assert {how.partition(",")[0] for how, _ in modes_of(Files(Path()))} == {
+        "",
+        *(f"file_format_type = {f.value}" for f in Format if f.value not in UNREAD),
+    }
+
+
+def _has_save_modes(name: str) -> bool:
+    plugin = Registry.load().find(Role.SINK, name)
+    assert plugin
+    keys = {info.key for info in describe(plugin.options_class)}
+    return "data_save_mode" in keys or {"mode", "format"} <= keys
+
+
 def test_windows_that_must_be_there() -> None:
     wanted = {
         "A01", "A03", "A04", "A10", *(f"B0{n}" for n in range(1, 9)),
         *(f"C{n:02}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 14, 15, 16, 17)),
         *(f"D0{n}" for n in range(1, 10)), *(f"E0{n}" for n in range(1, 9)),
         "E12", "E13", "E14", "E15", "E20", "H03", "H04", "H05", "H07", "H09", "H10",
-        "U01", "U02", "S01",
+        *(f"G{n:02}" for n in range(1, 15)), "P01", "P02", "U01", "U02", "S01",
     }  # fmt: skip
     for store in ("sqlite", "etcd", "postgres"):
         assert wanted <= {s.window for s in chosen(store, [])}

@@ -1,5 +1,7 @@
 """A rotating dozen of the chaos scenarios: as days pass, each has its turn on either store.
 
+One more is of those that are struck with every kind of sink.
+
 The turn is the day's number; the line printed first says how to run the same dozen on any day:
 CHAOS_STORE names the store, CHAOS_TURN the turn.  CHAOS_ALL=1 runs all scenarios of the store.
 """
@@ -12,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.testing.chaos.catalogue import chosen, rotating
+from holdfast.testing.chaos.catalogue import chosen, rotating, with_sinks
 from holdfast.testing.chaos.run import Runner
 
 DOZEN = 12
@@ -32,6 +34,7 @@ def test_a_rotating_dozen(capsys: pytest.CaptureFixture[str]) -> None:
     store, turn = the_turn()
     everything = os.environ.get("CHAOS_ALL") == "1"
     scenarios = chosen(store, []) if everything else rotating(store, turn, DOZEN)
+    scenarios += [] if everything else with_sinks(store, turn, 1)
     again = f"CHAOS_STORE={store} CHAOS_TURN={turn} pytest {Path(__file__).relative_to(Path.cwd())}"
     with capsys.disabled():
         print(f"\n{len(scenarios)} chaos scenarios; the same again: {again}", flush=True)

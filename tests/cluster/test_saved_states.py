@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.testing.chaos.jobs import From, Shape
+from holdfast.testing.chaos.reader import ids
 from tests.cluster.processes import Cluster
 from tests.conformance.servers import start_etcd
 
@@ -60,7 +61,9 @@ def finished(cluster: Cluster, folder: Path, job: str) -> None:
     assert ended.written == sum(s.total for s in BOUNDED.sources), "none was read again"
 
 
-def test_three_bad_restores_and_then_a_good_one(cluster: Cluster, tmp_path: Path) -> None:
+def test_three_bad_restores_and_then_a_good_one(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     begun(cluster, tmp_path, "tried")
     assert cluster.ask("savepoint", "tried").returncode == 0
     shown = cluster.client.job("tried").written
@@ -89,9 +92,22 @@ def test_three_bad_restores_and_then_a_good_one(cluster: Cluster, tmp_path: Path
     good = cluster.ask("restore", "tried", "--async")
     assert good.returncode == 0, good.stderr
     finished(cluster, tmp_path, "tried")
+    rows = ids(tmp_path / "out" / "p1")
+    total = sum(s.total for s in BOUNDED.sources)
+    read = cluster.client.job("tried").read
+    with capsys.disabled():
+        print(
+            f"\nthree bad restores and a good one, two leaders killed: {shown} rows before,"
+            f" {total} in all; {total - len(rows)} lost, {rows.total() - len(rows)} doubled,"
+            f" {read - total} read again"
+        )
     # Its rows have gone on: to start from the savepoint once more would write them again.
     refused = cluster.ask("restore", "tried")
     assert refused.returncode == 1 and "rows more, up to commit" in refused.stderr
+    older = cluster.ask("restart", "tried", "--from", "1")
+    assert older.returncode == 1 and "rows more, up to commit" in older.stderr
+    unknown = cluster.ask("restart", "tried", "--from", "9")
+    assert unknown.returncode == 1 and "has no saved state 9; it has 1" in unknown.stderr
     copy = cluster.ask("restore", "tried", "--set-job-id", "copy", "--async")
     assert copy.returncode == 1 and "--write-again" in copy.stderr
 
@@ -105,12 +121,31 @@ def test_a_cancelled_job_goes_on_from_its_last_checkpoint(cluster: Cluster, tmp_
     finished(cluster, tmp_path, "stopped")
 
 
+def test_a_failed_job_goes_on_from_its_last_checkpoint(cluster: Cluster, tmp_path: Path) -> None:
+    begun(cluster, tmp_path, "broken")
+    # Its folder is gone, and somebody's file is in its place: the next commit fails.
+    place = tmp_path / "out" / "p1"
+    place.rename(tmp_path / "aside")
+    place.write_text("no folder")
+    assert cluster.client.wait("broken", lambda _: None).status == "FAILED"
+    place.unlink()
+    (tmp_path / "aside").rename(place)
+    kill_leader(cluster)
+    (saved,) = cluster.json("savepoints", "broken")
+    assert saved["kind"] == "failed"
+    again = cluster.ask("restart", "broken", written(tmp_path), "--from", "1", "--async")
+    assert again.returncode == 0, again.stderr
+    finished(cluster, tmp_path, "broken")
+
+
 def test_a_state_is_listed_and_removed(cluster: Cluster, tmp_path: Path) -> None:
     begun(cluster, tmp_path, "removed")
     assert cluster.ask("savepoint", "removed").returncode == 0
     (saved,) = cluster.json("savepoints", "removed")
     assert saved["unfinished"] == 0 and saved["expires_in_s"] <= saved["retained_s"]
     assert cluster.ask("savepoints", "rm", "removed", "7").returncode == 1
+    kept = cluster.folder / "blobs" / "removed"
+    assert [p for p in kept.rglob("*") if p.is_file()]
     assert cluster.ask("savepoints", "rm", "removed", "1").returncode == 0
     assert json.loads(cluster.ask("savepoints", "removed", "--json").stdout) == []
     gone = cluster.ask("restore", "removed")

@@ -27,18 +27,19 @@ def planted(bug: Bug, text: str) -> str:
     return text.replace(bug.stands, bug.planted)
 
 
-def run(folder: Path, tests: Iterable[str]) -> int:
-    """Run tests on a copy of the project; return what pytest ends with."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+def run(folder: Path, tests: Iterable[str]) -> tuple[int, str]:
+    """Run tests on a copy of the project; return what pytest ends with, and what it says."""
+    own = ["-m", "", "-x", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *own, *tests]
     try:
         done = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, timeout=RUN_S_MAX, check=False
         )
     except subprocess.TimeoutExpired:
-        return FAILED  # a test that waits for what a bug keeps from happening
+        return FAILED, ""  # a test that waits for what a bug keeps from happening
     if done.returncode not in (0, FAILED):
         print(done.stdout[-3000:], done.stderr[-3000:])
-    return done.returncode
+    return done.returncode, done.stdout
 
 
 def caught(folder: Path, bug: Bug) -> bool:
@@ -47,7 +48,8 @@ def caught(folder: Path, bug: Bug) -> bool:
     good = path.read_text()
     path.write_text(planted(bug, good))
     try:
-        return run(folder, bug.tests) == FAILED
+        ended, said = run(folder, bug.tests)
+        return ended == FAILED and bug.says in said
     finally:
         path.write_text(good)
 
@@ -67,7 +69,7 @@ def main() -> int:
             else:
                 shutil.copy(source, folder / name)
         tests = dict.fromkeys(test for bug in bugs for test in bug.tests)
-        if run(folder, tests) != 0:
+        if run(folder, tests)[0] != 0:
             print("The tests fail without any bug; nothing was planted.")
             return 1
         survivors = []

@@ -11,13 +11,17 @@ LISTS = "tests/api/test_lists.py::"
 
 @dataclass(frozen=True)
 class Bug:
-    """A planted bug, and the tests of which at least one must fail."""
+    """A planted bug, and the tests of which at least one must fail.
+
+    `says` is what must be among the words of that failure, such as the oracle's.
+    """
 
     name: str
     file: str
     stands: str
     planted: str
     tests: tuple[str, ...]
+    says: str = ""
 
 
 BUGS = (
@@ -62,6 +66,19 @@ BUGS = (
             "tests/unit/worker/test_embedded.py::"
             "test_a_job_that_fails_before_its_first_commit_has_destroyed_nothing",
         ),
+    ),
+    Bug(
+        "prepare without the fence, on real processes",
+        "holdfast/worker/opening.py",
+        "made = sink.prepare(new, opening)\n",
+        "import time\n"
+        "            from holdfast.connect.sink import Identifier\n"
+        "            own = f'{opening.life}.{time.monotonic_ns()}'\n"
+        "            made = sink.prepare(new, Opening(own, opening.known, opening.earlier))\n"
+        "            sink.commit(Identifier(own, 1), made)\n"
+        "            made = []\n",
+        ("tests/chaos/test_save_modes.py::test_what_is_shown_stays_whoever_wakes",),
+        "I79",
     ),
     Bug(
         "a restore forgets which tables are known",

@@ -78,6 +78,16 @@ modes need `table`.
         self._keeps: set[str] = set()  # tables whose columns are not this life's to choose
 
     @classmethod
+    def keyed(cls, options: JdbcSinkOptions) -> bool:
+        """Say whether rows surely go by key: the options name one."""
+        return (
+            options.generated
+            and options.enable_upsert
+            and bool(options.primary_keys)
+            and not any("${" in key for key in options.primary_keys or ())
+        )
+
+    @classmethod
     def destination(cls, options: JdbcSinkOptions, table: Table) -> str:
         """Name the database and its table."""
         named = options.table or ("" if options.query else table.path.table)

@@ -94,6 +94,11 @@ table (`paimon.table.write-props`), where Paimon has them.
         self._keeps: set[str] = set()  # tables whose columns are not this life's to choose
 
     @classmethod
+    def keyed(cls, options: PaimonSinkOptions) -> bool:
+        """Say whether rows go by key: the last of a key counts, by `sequence.field`."""
+        return bool(options.keys)
+
+    @classmethod
     def destination(cls, options: PaimonSinkOptions, table: Table) -> str:
         """Name the folder of a table."""
         return options.place.path

@@ -10,11 +10,12 @@ from holdfast.core.election import ACT_SHARE
 from holdfast.store.contract import Store
 from holdfast.store.open import open_store
 from holdfast.testing.chaos.ledger import SLOTS, Ledger
+from holdfast.testing.chaos.modes import EVERY
 from holdfast.testing.chaos.points import Points
 from holdfast.testing.chaos.process import Process
 from holdfast.testing.chaos.proxy import Proxy
 from holdfast.testing.chaos.servers import SERVERS, Server, free_ports
-from holdfast.testing.chaos.sinks import KINDS, SinkKind
+from holdfast.testing.chaos.sinks import SinkKind
 from holdfast.testing.oracle.events import Setting
 
 MASTERS = {"sqlite": ("M1",), "etcd": ("M1", "M2", "M3"), "postgres": ("M1", "M2")}
@@ -116,7 +117,7 @@ class Cluster:
     def sink(self, name: str) -> SinkKind:
         """Return a kind of sink; `start` it before it is used."""
         if name not in self._sinks:
-            self._sinks[name] = KINDS[name](self.folder / "sinks" / name)
+            self._sinks[name] = EVERY[name](self.folder / "sinks" / name)
         return self._sinks[name]
 
     def process(self, name: str) -> Process:

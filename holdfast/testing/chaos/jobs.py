@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from holdfast.testing.chaos.modes import modes_of, with_mode
 from holdfast.testing.chaos.reader import flaws
 from holdfast.testing.chaos.sinks import Files, SinkKind
 
@@ -34,6 +36,7 @@ class Shape:
     `interval_ms` None: a bounded job without checkpoints but the final one.  `tables`: into so many
     tables each pipeline writes, all its rows into each.  `first` is the number of the first source:
     jobs that share a table need sources with ids of their own.  `empties`: its tables are emptied.
+    `modes`: it has a table for each save mode of its kind of sink, which it "fills" or "empties".
     """
 
     pipelines: tuple[tuple[From, ...], ...] = ((From(), From()),)
@@ -45,6 +48,7 @@ class Shape:
     tables: int = 1
     first: int = 0
     empties: bool = False
+    modes: Literal["", "fills", "empties"] = ""
 
     @property
     def sources(self) -> list[From]:
@@ -88,15 +92,18 @@ class Shape:
     def _sinks(self, out: Path, kind: SinkKind) -> Iterator[str]:
         for index, part in enumerate(self._numbers(), 1):
             inputs = ", ".join(f"s{number}" for number in part)
-            for table in self._tables(index):
+            for place, table in enumerate(self.tables_of(index, kind)):
                 text = kind.text(inputs, out, table)
+                if self.modes:
+                    text = with_mode(text, kind, table, place, empties=self.modes == "empties")
                 if self.empties:
                     text = text.removesuffix("  }") + "    data_save_mode = DROP_DATA\n  }"
                 yield text
 
-    def _tables(self, index: int) -> list[str]:
+    def tables_of(self, index: int, kind: SinkKind = FILES) -> list[str]:
         """Return the tables of a pipeline."""
-        return [f"p{index}", *(f"p{index}_{n}" for n in range(2, self.tables + 1))]
+        count = len(modes_of(kind)) if self.modes else self.tables
+        return [f"p{index}", *(f"p{index}_{n}" for n in range(2, count + 1))]
 
     def _numbers(self) -> Iterator[range]:
         """Return the numbers of the sources of each pipeline."""
@@ -115,7 +122,7 @@ class Shape:
         found = []
         others = {n for shape in beside for part in shape._numbers() for n in part}
         for index, part in enumerate(self._numbers(), 1):
-            for table in self._tables(index):
+            for table in self.tables_of(index, kind):
                 seen = kind.shown(out, table)
                 for number in part:
                     said = self._of_source(number, seen, finished)

@@ -9,9 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import monotonic
 
-from holdfast.core.saved import Saved
 from holdfast.errors import HoldfastError, UserError
-from holdfast.master.records import decode
 from holdfast.testing.chaos.client import Client
 from holdfast.testing.chaos.cluster import TOKEN, WORKERS, Cluster
 from holdfast.testing.chaos.jobs import ONCE
@@ -194,7 +192,10 @@ def judge(scene: Scene) -> list[str]:
     for name, job in scene.jobs.items():
         if job.ended != job.ends:
             found.append(f"{name} ended as {job.ended}, not {job.ends}")
-        beside = [o.shape for o in scene.jobs.values() if o is not job and o.out == job.out]
+        if job.emptied:
+            continue
+        others = [o for o in scene.jobs.values() if o is not job and not o.emptied]
+        beside = [o.shape for o in others if o.out == job.out]
         finished = job.ends == "FINISHED"
         said = job.shape.flaws(job.out, finished, job.sink, beside)
         found += [f"{name}: {f}" for f in said]
@@ -216,8 +217,7 @@ def _left(scene: Scene) -> list[str]:
     for job in scene.jobs.values():
         keys = [k for k in scene.cluster.ledger.values if k.split("/")[1:2] == [job.id]]
         found += [f"key {k}" for k in keys if not k.startswith(STAYS)]
-        values = [v for k, v in scene.cluster.ledger.values.items() if k.startswith("saved/")]
-        states = [s for s in (decode(Saved, v) for v in values) if s.job == job.id]
+        states = [state for state in scene.states() if state.job == job.id]
         kept = {scene.cluster.folder / "blobs" / name for s in states for name in s.blobs}
         blobs = scene.cluster.folder / "blobs" / job.id
         found += [f"blob {p}" for p in sorted(blobs.rglob("*")) if p.is_file() and p not in kept]

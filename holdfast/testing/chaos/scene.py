@@ -15,6 +15,8 @@ from typing import Any
 
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
+from holdfast.core.saved import Saved
+from holdfast.master.records import decode
 from holdfast.testing.chaos.client import Answer, Client
 from holdfast.testing.chaos.cluster import TOKEN, Cluster
 from holdfast.testing.chaos.jobs import SHORT, Shape
@@ -47,6 +49,8 @@ class Submitted:
     sink: SinkKind
     ends: str = "FINISHED"
     ended: str = ""
+    emptied: bool = False
+    """Whether another job empties its tables: its rows are to be gone."""
 
 
 @dataclass(frozen=True)
@@ -314,6 +318,12 @@ class Scene:
         self.prove(place is not None, "the task has no place")
         assert place
         return place.worker
+
+    def states(self) -> list[Saved]:
+        """Return what the lives of all jobs here have left to go on from."""
+        values = self.cluster.ledger.values.items()
+        found = [decode(Saved, value) for key, value in values if key.startswith("saved/")]
+        return [s for s in found if s.job in {j.id for j in self.jobs.values()}]
 
     # Ends
 

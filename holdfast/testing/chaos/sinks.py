@@ -225,6 +225,11 @@ class Database(SinkKind):
         assert self._server, "the server of a sink has not been started"
         return self._server.port
 
+    @staticmethod
+    def database(out: Path) -> str:
+        """Return the name of a job's database."""
+        return re.sub(r"\W", "_", out.name)
+
     def make_server(self) -> Server:
         """Return the server, to be started."""
         raise NotImplementedError
@@ -250,14 +255,14 @@ class Database(SinkKind):
 
     def make_room(self, out: Path) -> None:
         """Create the database, unless it is there."""
-        if _database(out) not in self._names(self.home, self.databases):
-            self.run(self.home, f"CREATE DATABASE {_database(out)}")
+        if self.database(out) not in self._names(self.home, self.databases):
+            self.run(self.home, f"CREATE DATABASE {self.database(out)}")
 
     def text(self, inputs: str, out: Path, table: str) -> str:
         """Return a Jdbc sink that only adds: a key would hide a row that is written twice."""
         return f"""  Jdbc {{
     plugin_input = [{inputs}]
-    url = "jdbc:{self.driver}://127.0.0.1:{self.port}/{_database(out)}"
+    url = "jdbc:{self.driver}://127.0.0.1:{self.port}/{self.database(out)}"
     user = {self.user}
     password = hush
     table = {table}
@@ -268,7 +273,7 @@ class Database(SinkKind):
 
     def shown(self, out: Path, table: str) -> Counter[int]:
         """Ask the server, through its usual driver; rows that were taken away count, too."""
-        there = {table, f"taken_{table}"} & {*self._names(_database(out), self.tables)}
+        there = {table, f"taken_{table}"} & {*self._names(self.database(out), self.tables)}
         found: Counter[int] = Counter()
         for name in there:
             found += self._ids(out, f"SELECT id FROM {name}")
@@ -276,8 +281,8 @@ class Database(SinkKind):
 
     def tidy(self, out: Path, table: str) -> None:
         """Take all rows away, as an archive does."""
-        self.run(_database(out), f"CREATE TABLE taken_{table} AS SELECT * FROM {table}")
-        self.run(_database(out), f"DELETE FROM {table}")
+        self.run(self.database(out), f"CREATE TABLE taken_{table} AS SELECT * FROM {table}")
+        self.run(self.database(out), f"DELETE FROM {table}")
 
     def hidden(self, out: Path) -> Counter[int]:
         """Ask for the rows of staging tables, the first column of which is the id."""
@@ -292,14 +297,14 @@ class Database(SinkKind):
 
     def left(self, out: Path) -> list[str]:
         """Return the staging tables."""
-        names = self._names(_database(out), self.tables)
+        names = self._names(self.database(out), self.tables)
         return [name for name in names if name.startswith("holdfast_stage_")]
 
     def lose(self, out: Path) -> int:
         """Drop the staging tables."""
         found = self.left(out)
         for table in found:
-            self.run(_database(out), f"DROP TABLE IF EXISTS {table}")
+            self.run(self.database(out), f"DROP TABLE IF EXISTS {table}")
         return len(found)
 
     @property
@@ -318,7 +323,7 @@ class Database(SinkKind):
             connection.close()
 
     def _ids(self, out: Path, statement: str) -> Counter[int]:
-        return _counted([row[0] for row in self.run(_database(out), statement)])
+        return _counted([row[0] for row in self.run(self.database(out), statement)])
 
     def _names(self, database: str, statement: str) -> list[str]:
         return [str(row[0]) for row in self.run(database, statement)]
@@ -388,7 +393,3 @@ without Java, none can."""
 
 def _counted(found: Sequence[Any]) -> Counter[int]:
     return Counter(int(value) for value in found)
-
-
-def _database(out: Path) -> str:
-    return re.sub(r"\W", "_", out.name)

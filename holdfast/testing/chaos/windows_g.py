@@ -1,16 +1,20 @@
 """Group G: savepoints, and jobs that go on from one."""
 
+import asyncio
 from pathlib import Path
 
 from holdfast.core.checkpoint import Kind
 from holdfast.core.pipeline import Pipeline
 from holdfast.testing.chaos.jobs import From, Shape
-from holdfast.testing.chaos.moments import attempt, complete, ready, running
+from holdfast.testing.chaos.modes import EVERY, bring_back, take_away
+from holdfast.testing.chaos.moments import attempt, committed, complete, ready, running
 from holdfast.testing.chaos.scene import Scene, window
 
 LONG = Shape(((From(30), From(30)),))
 ENDS = Shape(((From(3),),))
 APART = Shape(((From(30),), (From(30),)))
+FRAIL = Shape(((From(30), From(30)),), retries=0)
+ALONE = Shape(((From(30),),), retries=0)
 
 
 async def saved(s: Scene) -> str:
@@ -180,3 +184,49 @@ async def state_is_removed_while_a_life_goes_on_from_it(s: Scene) -> None:
     removed = await s.client.remove(f"/api/jobs/{s.jobs['j'].id}/savepoints/1")
     s.claim(removed.yes, f"it was not removed: {removed.message}")
     await s.kill_leader()
+
+
+@window("G12", LONG, sinks=EVERY)
+async def cancelled_and_gone_on(s: Scene) -> None:
+    await s.submit()
+    await s.until(committed(2))
+    await s.cancel()
+    former = (await s.until_job("CANCELED")).incarnation
+    s.hits += 1
+    await s.kill_leader()
+    s.claim(not await goes_on(s), "it was refused")
+    s.jobs["j"].ends = "FINISHED"
+    record = await s.until(lambda p: p.incarnation != former)
+    s.claim(record.restore, "the new life began from nothing")
+
+
+@window("G13", FRAIL, sinks=EVERY)
+async def failed_and_gone_on(s: Scene) -> None:
+    await s.submit()
+    record = await s.until(committed(2))
+    s.kill(s.worker_of(record))
+    former = (await s.until_job("FAILED")).incarnation
+    s.hits += 1
+    await s.kill_leader()
+    s.claim(not await goes_on(s), "it was refused")
+    record = await s.until(lambda p: p.incarnation != former)
+    s.claim(record.restore, "the new life began from nothing")
+
+
+@window("G14", ALONE, sinks=EVERY)
+async def what_could_not_be_shown_is_finished_by_the_next_life(s: Scene) -> None:
+    job = await s.submit()
+    await s.until(committed(1))
+    number = s.arm("before:table.commit", "hold")
+    await s.hit(number)
+    await s.until(lambda p: complete(p.commits.through + 2)(p))
+    await asyncio.to_thread(take_away, job.sink, job.out, "p1")
+    s.release(number)
+    former = await s.until_job("FAILED")
+    await asyncio.to_thread(bring_back, job.sink, job.out, "p1")
+    await s.kill_leader()
+    s.claim(not await goes_on(s), "it was refused")
+    state = next(v for v in s.states() if v.incarnation == former.incarnation)
+    left = [d.number for p in state.parts for d in p.waiting]
+    s.prove(len(left) > 1, f"of the former life's commits these were to be finished: {left}")
+    s.say(f"commits {left} were left to the next life; it failed of: {former.reason}")

@@ -14,6 +14,7 @@ from holdfast.wire.messages import Barrier, BarrierAck
 
 LONG = JobSpec("j", rows=30)
 PAIR = JobSpec("j", ((("a",),), (("b",),)), rows=30)
+FRAIL = JobSpec("j", rows=30, retry_times=0)
 
 
 async def save(s: Scene, request: str = "s1") -> str:
@@ -219,6 +220,45 @@ async def savepoint_outlives_the_job_that_took_it(s: Scene) -> None:
     await s.rest()
     s.claim(name in s.world.blobs.objects, "the savepoint is gone")
     s.ends("FINISHED")
+    whole(s, "i1", "i2")
+
+
+@window("G12", LONG, own_rows=True)
+async def cancelled_and_gone_on(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.committed(2)))
+    await s.ask(lambda leader: leader.cancel("j"))
+    await s.kills_leader(moments.job("CANCELED"))
+    await s.saw(moments.elected)
+    s.claim(not await go_on(s), "it was refused")
+    await s.rest()
+    s.claim([j.status.value for j in s.records(Job)][-1] == "FINISHED", "the second life failed")
+    whole(s, "i1", "i2")
+
+
+@window("G13", FRAIL, own_rows=True)
+async def failed_and_gone_on(s: Scene) -> None:
+    await s.saw(moments.pipeline(moments.committed(2)), lambda e: s.kill(worker_of(s)))
+    await s.kills_leader(moments.job("FAILED"))
+    await s.saw(moments.elected)
+    s.claim(not await go_on(s), "it was refused")
+    await s.rest()
+    s.claim([j.status.value for j in s.records(Job)][-1] == "FINISHED", "the second life failed")
+    whole(s, "i1", "i2")
+
+
+@window("G14", LONG, own_rows=True)
+async def what_could_not_be_shown_is_finished_by_the_next_life(s: Scene) -> None:
+    table = s.world.tables.table("t")
+    await s.saw(moments.pipeline(moments.committed(1)))
+    table.refuses = "The table has other columns."
+    await s.kills_leader(moments.job("FAILED"))
+    table.refuses = ""
+    await s.saw(moments.elected)
+    s.claim(not await go_on(s), "it was refused")
+    await s.rest()
+    left = [f for p in s.records(Pipeline) if p.incarnation == "i2" for f in p.formers]
+    s.prove(any(f.waiting for f in left), "no commit was left to the next life")
+    s.claim([j.status.value for j in s.records(Job)][-1] == "FINISHED", "the second life failed")
     whole(s, "i1", "i2")
 
 

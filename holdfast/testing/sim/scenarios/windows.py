@@ -169,6 +169,9 @@ G08  | resumed, one own checkpoint | both killed | from the own one
 G09  | savepoint damaged | torn file | refused before a task starts
 G10  | one of two pipelines cannot save | lost messages | no half savepoint
 G11  | savepoint while its job is cleaned up | cleanup | kept
+G12  | cancelled, gone on from | leader killed | every row once, from its last commit on
+G13  | failed, gone on from | worker, leader killed | every row once, from its last commit on
+G14  | complete, not visible, the job failed | bad table, leader killed | the next life shows it
 H01  | failure decided, not written | leader killed | one outcome
 H02 *| terminal written, duty to clean up not | leader killed | cannot be: one record
 H03 *| terminal, cleanup not due | leader killed | cleaned up, never shown running
