@@ -12,9 +12,10 @@ from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.errors import UsageError
 from holdfast.plan.draw import draw_mermaid, draw_text, plan_json
+from holdfast.plan.foresee import foresee
 from holdfast.plan.variables import parse_assignments
 from holdfast.worker import driver, home
-from holdfast.worker.expect import expected_tables
+from holdfast.worker.expect import expected_tables, look_at_sinks
 
 JobFile = Annotated[Path | None, typer.Argument(metavar="JOB_FILE", help="The job file to use.")]
 Config = Annotated[
@@ -134,9 +135,18 @@ def check(
     """Check a job file without running it: every mistake at once."""
     path, report = one_file(file, config), report_for(config, lenient, allow_unset)
     tree = read_tree(path, parse_assignments(variable or []), report)
-    checked(tree, path, Registry.load(plugin or []), report, allow_python=allow_python)
+    registry = Registry.load(plugin or [])
+    job = checked(tree, path, registry, report, allow_python=allow_python)
+    seen = foresee(job, registry, report, allow_python=allow_python)
+    report.raise_if_any()
     show_warnings(report.warnings)
     screen.print(f"{path}: no mistakes found.", markup=False)
+    if unknown := seen.unknown(job):
+        screen.print(
+            f"Only Spark can tell what leaves {', '.join(unknown)}, so what comes after was not"
+            f" checked against it. To have Spark look: holdfast plan {path}",
+            markup=False,
+        )
 
 
 def plan(
@@ -156,6 +166,9 @@ def plan(
     tree = read_tree(path, parse_assignments(variable or []), report)
     registry = Registry.load(plugin or [])
     job = checked(tree, path, registry, report, allow_python=allow_python)
+    if schemas:
+        foresee(job, registry, report, allow_python=allow_python)
+        report.raise_if_any()
     show_warnings(report.warnings)
     tables = None
     if schemas:
@@ -163,6 +176,9 @@ def plan(
         try:
             session = starting.session()
             tables = expected_tables(job, registry, session, allow_python=allow_python)
+            for stage, error in look_at_sinks(job, registry, tables):
+                report.error(stage.place, str(error))
+            report.raise_if_any()
         finally:
             driver.stop(starting)
     draw = {"text": draw_text, "mermaid": draw_mermaid, "json": plan_json}[form]

@@ -180,6 +180,13 @@ class Sink(Plugin[O]):
         where = self.destination(self.options_for(table), table)
         return f"{self.name}:{where or table.path}"
 
+    def refuse(self, table: Table) -> None:
+        """Raise UserError where rows with these columns cannot be written, wherever they go.
+
+        For checks: without Spark, without a look at the place, any number of times.  A column
+        whose type only Spark can tell has the type UNKNOWN.
+        """
+
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Look at tables before their first rows are written, and refuse what cannot work.
 

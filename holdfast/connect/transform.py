@@ -1,11 +1,12 @@
 """The contract for transforms: DataFrame in, DataFrame out, nothing runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from holdfast.connect.plugin import O, Plugin
 from holdfast.connect.tables import Rows, Tables
 from holdfast.model.job import Role
+from holdfast.model.table import Table
 
 
 class Transform(Plugin[O]):
@@ -34,6 +35,19 @@ class Transform(Plugin[O]):
     def apply(self, rows: Rows) -> Rows:
         """Return the changed table.  Hidden columns (`rows.hidden`) must be carried along."""
         raise NotImplementedError
+
+    def foresee(self, table: Table) -> Table | None:
+        """Return what `apply` makes of a table, as far as it can be told without Spark.
+
+        None: only Spark can tell.  A column whose type only Spark can tell has the type UNKNOWN,
+        on the way in and out.  Raises the UserError that `apply` would.  For checks, any number of
+        times.
+        """
+        return None
+
+    def foresee_join(self, inputs: Mapping[str, Sequence[Table]]) -> Table | None:
+        """Return what `join` makes of tables, as `foresee` does of one."""
+        return None
 
     def join(self, inputs: Mapping[str, Tables]) -> Tables:
         """Return the tables made from several inputs, by name; called where `joins` is true."""

@@ -55,17 +55,21 @@ class InMemory(Sink[InMemoryOptions]):
     guarantee: ClassVar[Guarantee] = Guarantee.AT_LEAST_ONCE
     because = "rows are counted as they come"
 
+    def refuse(self, table: Table) -> None:
+        """Raise UserError where placeholders do not come out as the job file says."""
+        filled = self.options_for(table)
+        key, value = filled.assert_options_key, filled.assert_options_value
+        if key is not None and key != value:
+            raise UserError(
+                f"Sink InMemory: assert_options_key is '{key}' for table {table.path}, not"
+                f" '{value}' as assert_options_value says.",
+                code="sink.assert_failed",
+            )
+
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Check that placeholders come out as the job file says."""
         for table in tables:
-            filled = self.options_for(table)
-            key, value = filled.assert_options_key, filled.assert_options_value
-            if key is not None and key != value:
-                raise UserError(
-                    f"Sink InMemory: assert_options_key is '{key}' for table {table.path}, not"
-                    f" '{value}' as assert_options_value says.",
-                    code="sink.assert_failed",
-                )
+            self.refuse(table)
         return ()
 
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:

@@ -9,16 +9,13 @@ once, and a slice that is tried again may arrive twice.
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 from urllib.parse import unquote, urlsplit
 
-from holdfast.connect.options import option, options
-from holdfast.connect.placeholders import resolve
+from holdfast.connect.options import nearest, option, options
 from holdfast.connect.plugin import Context
-from holdfast.connect.report import Report
 from holdfast.connect.schema import Schema
 from holdfast.connect.sink import (
     ANYBODY,
@@ -29,7 +26,7 @@ from holdfast.connect.sink import (
     Sink,
     Staging,
 )
-from holdfast.connect.source import Source
+from holdfast.connect.source import Budget, Nothing, Slice, Source
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.local_file.commit import Staged, commit, unfinished
 from holdfast.connectors.local_file.opened import (
@@ -46,22 +43,19 @@ from holdfast.connectors.local_file.sweep import (
     safe,
     safe_leftovers,
 )
+from holdfast.connectors.spark_settings import Settings
 from holdfast.errors import UserError
 from holdfast.model.job import Guarantee
 from holdfast.model.job import Mode as JobMode
-from holdfast.model.secret import Secret
 from holdfast.model.table import Table, TablePath
-from holdfast.model.tree import Block, Node, Plain, Scalar
+from holdfast.model.tree import Plain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
-SECRET_NAMES = re.compile(r"pass|secret|token|credential|key|auth|sas|signature", re.IGNORECASE)
 DEFAULT_PATH = "default.default.default"
-WHERE = (
-    "url", "path", "dbtable", "query", "table", "database", "collection", "subscribe", "topic",
-)  # fmt: skip
-"""Options of formats that name a place, in small letters."""
+GLOB = re.compile(r"[*?\[{,]")
+"""What makes a path one of many, to Spark."""
 
 STAGED = ".holdfast-"
 _TRY = re.compile(re.escape(STAGED) + r"(.+?-a\d+-s\d+)-.+")
@@ -85,41 +79,6 @@ def same_path(path: str) -> str:
     """Return a path as all that mean the same folder are written."""
     folder = local_folder(path)
     return path.rstrip("/") if folder is None else str(folder.absolute())
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """A format's own options.  Those whose names sound like credentials are never shown."""
-
-    plain: dict[str, str]
-    secret: dict[str, Secret]
-
-    type_text = "block"
-
-    @classmethod
-    def from_node(cls, node: Node, where: str, report: Report) -> "Settings":
-        """Read the block; nested keys are joined with dots."""
-        if not isinstance(node, Block):
-            raise ValueError("the options of a format are a block { ... }")
-        plain: dict[str, str] = {}
-        secret: dict[str, Secret] = {}
-        for key, entry in node.leaves():
-            if not isinstance(entry.node, Scalar):
-                report.error(entry.place, f"{where}.{key} is not a single value.")
-            elif SECRET_NAMES.search(key):
-                secret[key] = Secret(entry.node.text)
-            else:
-                plain[key] = entry.node.text
-        return cls(plain, secret)
-
-    def identity(self) -> Plain:
-        """Return those that say what is read or written, and not how."""
-        return {key: text for key, text in sorted(self.plain.items()) if key.lower() in WHERE}
-
-    def for_spark(self, table: Table | None = None) -> dict[str, str]:
-        """Return all of them as Spark takes them, with a table's placeholders filled in."""
-        plain = resolve(self.plain, table) if table else self.plain
-        return plain | {key: value.reveal() for key, value in self.secret.items()}
 
 
 @options
@@ -175,6 +134,18 @@ path = "in/rows"
         if schema is None or not schema.table.columns:
             return None
         return (schema.table_at(self._default_path, self.name),)
+
+    def plan(self, position: Plain, budget: Budget) -> Slice | Nothing:
+        """Return the one slice.  Raises UserError where a file of this machine is not there."""
+        path = self.options.path
+        folder = local_folder(path) if position is None and path else None
+        if folder is not None and not GLOB.search(str(folder)) and not folder.exists():
+            raise UserError(
+                f"Spark cannot read {folder.absolute()}: there is no such file or folder."
+                " Check option path.",
+                code="source.path_missing",
+            )
+        return super().plan(position, budget)
 
     def read(self, spark: "SparkSession", content: Plain) -> Tables:
         """Return the rows as Spark reads them."""
@@ -266,6 +237,18 @@ path = "out/rows"
         """Name the folder, from the root on, or the table."""
         filled = self.options_for(table)
         return f"{self.name}:{filled.folder.absolute()}" if filled.folder else super().target(table)
+
+    def refuse(self, table: Table) -> None:
+        """Raise UserError where rows with these columns cannot be written."""
+        known = [name.lower() for name in table.names]
+        for name in self.options_for(table).partition_by:
+            if name.lower() not in known:
+                raise UserError(
+                    f"{self.context.stage}: table {table.path} has no column '{name}', by which"
+                    f" partition_by makes folders.{nearest(name, list(table.names))}"
+                    f" Its columns are {', '.join(table.names)}.",
+                    code="sink.no_column",
+                )
 
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Look at folders; what is written at once does what `mode` says when it is."""

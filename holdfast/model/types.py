@@ -97,6 +97,10 @@ class Type:
                 return SIMPLE[self.kind]
 
 
+UNKNOWN = Type("")
+"""A type that only Spark can tell, in what is foreseen without it."""
+
+
 def quote(name: str) -> str:
     """Return a column name as Spark SQL quotes it."""
     return "`" + name.replace("`", "``") + "`"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.connect.registry import Registry
 from holdfast.connect.tables import Rows, Tables
-from holdfast.errors import UserError
 from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import KIND, Table
 from holdfast.plan.build import Choice, choose_transform, context_for
+from holdfast.plan.foresee import check_alike
 from holdfast.worker.failures import explained
 
 if TYPE_CHECKING:
@@ -106,20 +106,7 @@ def unite(stage: Stage, arriving: Iterable[Tables]) -> Tables:
 
 
 def _union(stage: Stage, one: Rows, other: Rows) -> Rows:
-    ours = {c.name: c.type for c in one.table.columns}
-    theirs = {c.name: c.type for c in other.table.columns}
-    if ours != theirs:
-        differing = sorted(
-            name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)
-        )
-        listed = "; ".join(
-            f"{n}: {ours.get(n, 'absent')} against {theirs.get(n, 'absent')}" for n in differing
-        )
-        raise UserError(
-            f"{stage.id} ({stage.place}) gets two inputs for table {one.table.path} that do not"
-            f" look alike: {listed}. Make them alike with a transform, or give them two tables.",
-            code="schema.mismatch",
-        )
+    check_alike(stage, one.table, other.table)
     if one.table.changelog == other.table.changelog:
         return one.with_frame(one.frame.unionByName(other.frame, allowMissingColumns=True))
     return one.with_frame(_with_kind(one).unionByName(_with_kind(other), allowMissingColumns=True))

@@ -1,12 +1,16 @@
 """Find out which tables every stage of a job will see, without moving a row."""
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.connect.registry import Registry
+from holdfast.connect.sink import Sink
 from holdfast.connect.source import Budget
-from holdfast.model.job import Job
+from holdfast.errors import UserError
+from holdfast.model.job import Job, Role, Stage
 from holdfast.model.table import Table
+from holdfast.plan.build import build_plugin, context_for
 from holdfast.worker.meter import Tally
 from holdfast.worker.task import Running, TaskRun
 
@@ -25,3 +29,21 @@ def expected_tables(
         for stage, tables in run.expected(Budget(None, time.monotonic())).items():
             found.setdefault(stage, {}).update({str(t.path): t for t in tables})
     return {stage: tuple(tables.values()) for stage, tables in found.items()}
+
+
+def look_at_sinks(
+    job: Job, registry: Registry, tables: Mapping[str, Sequence[Table]]
+) -> Iterator[tuple[Stage, UserError]]:
+    """Yield what sinks refuse of the tables that Spark knows.
+
+    Nothing is opened: whether there is room and right to write is for `check --connect`.
+    """
+    for task in (task for pipeline in job.pipelines for task in pipeline.tasks):
+        for stage in (job.stage(s) for s in task.stages if job.stage(s).role is Role.SINK):
+            sink = build_plugin(stage, registry, context_for(job, task, stage, "plan", False))
+            assert isinstance(sink, Sink)
+            for table in tables.get(stage.id, ()):
+                try:
+                    sink.refuse(table)
+                except UserError as error:
+                    yield stage, error

@@ -14,7 +14,7 @@ from holdfast.connectors.assert_.options import (
     ValueRule,
 )
 from holdfast.model.table import Column, Key, Table
-from holdfast.model.types import Type, quote
+from holdfast.model.types import UNKNOWN, Type, quote
 
 Constraint = tuple[str, str, tuple[tuple[str, str], ...]]
 """A constraint's name, kind and (column, ASC or DESC) pairs."""
@@ -38,6 +38,8 @@ def field_checks(rules: TableRules, types: dict[str, Type]) -> Iterator[Check]:
         if kind is None:
             known = ", ".join(types)
             raise ValueError(f"there is no field '{rule.field_name}'. Fields: {known}")
+        if kind == UNKNOWN:
+            continue
         if rule.field_type:
             yield _type_check(rule, rule.field_type.type, kind)
         for value in rule.field_value:

@@ -14,8 +14,8 @@ from holdfast.connectors.assert_.checks import Check, field_checks, table_failur
 from holdfast.connectors.assert_.options import AssertOptions, RowRule, TableRules
 from holdfast.errors import UserError
 from holdfast.model.job import Guarantee
-from holdfast.model.table import HIDDEN, Table
-from holdfast.model.types import from_spark, quote
+from holdfast.model.table import Table
+from holdfast.model.types import UNKNOWN, quote
 
 SHOWN_MAX = 5
 """How many failures a message lists."""
@@ -34,6 +34,15 @@ class Assert(Sink[AssertOptions]):
         super().__init__(options, context)
         self._checked: set[str] = set()
         self._seen: set[str] = set()
+
+    def refuse(self, table: Table) -> None:
+        """Raise UserError where rows with these columns cannot be written."""
+        rules = self.options.rules.of(str(table.path))
+        if rules is None:
+            return
+        if rules.catalog_table_rule and UNKNOWN not in [c.type for c in table.columns]:
+            self._check_table(table)
+        _checks(table, rules)
 
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Check what is known about the tables before rows flow."""
@@ -80,7 +89,7 @@ class Assert(Sink[AssertOptions]):
         self._seen.add(path)
         self._check_table(rows.table)
         rules = self.options.rules.of(path)
-        checks = _checks(path, rows, rules) if rules else []
+        checks = _checks(Rows.of(rows.table, rows.frame).table, rules) if rules else []
         aggregates = [sql for check in checks for sql in _aggregates(check)]
         (counted,) = rows.frame.selectExpr("count(1)", *aggregates).collect()
         total, *found = counted
@@ -91,12 +100,8 @@ class Assert(Sink[AssertOptions]):
         return int(total)
 
 
-def _checks(path: str, rows: Rows, rules: TableRules) -> list[Check]:
-    types = {
-        f.name: from_spark(f.dataType.jsonValue())
-        for f in rows.frame.schema.fields
-        if f.name not in HIDDEN
-    }
+def _checks(table: Table, rules: TableRules) -> list[Check]:
+    path, types = str(table.path), {c.name: c.type for c in table.columns}
     try:
         return list(field_checks(rules, types))
     except ValueError as error:

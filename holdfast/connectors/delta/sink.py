@@ -42,6 +42,7 @@ from holdfast.connectors.lake.stage import stage, stage_batches, stage_each, swe
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
+from holdfast.model.types import UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,15 @@ vectors, the change data feed and append-only tables are written to as they are.
     def destination(cls, options: DeltaSinkOptions, table: Table) -> str:
         """Name the folder of a table."""
         return options.place.plain_url
+
+    def refuse(self, table: Table) -> None:
+        """Raise UserError where rows with these columns cannot be written."""
+        options = self.options_for(table)
+        refuse_changelog(self.name, table)
+        about = f"Delta cannot create {options.url}"
+        _matched(options.partition_keys, table, about)
+        if options.schema_save_mode.creates:
+            to_delta([c for c in table.columns if c.type != UNKNOWN], about)
 
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Make tables that are missing; raise where rows will not fit."""

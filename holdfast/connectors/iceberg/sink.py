@@ -43,6 +43,7 @@ from holdfast.connectors.lake.stage import stage_each, sweep
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
+from holdfast.model.types import UNKNOWN
 
 BETWEEN = "\n"
 """What no name of a table has in it."""
@@ -110,6 +111,18 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
         if self._opened is None:
             self._opened = open_catalog(self.options)
         return self._opened
+
+    def refuse(self, table: Table) -> None:
+        """Raise UserError where rows with these columns cannot be written."""
+        options = self.options_for(table)
+        refuse_changelog(self.name, table)
+        if not options.schema_save_mode.creates:
+            return
+        about = f"Iceberg cannot create {options.named}"
+        keys = matched(options.identifiers, table, f"{about} (iceberg.table.primary-keys)")
+        matched(options.partitions, table, f"{about} (iceberg.table.partition-keys)")
+        if UNKNOWN not in [c.type for c in table.columns]:
+            to_iceberg(table.columns, keys, about)
 
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Make tables that are missing; raise where rows will not fit."""

@@ -93,6 +93,10 @@ modes need `table`.
         named = options.table or ("" if options.query else table.path.table)
         return f"{options.address.shown}{f', table {named}' if named else ''}"
 
+    def refuse(self, table: Table) -> None:
+        """Raise UserError where rows with these columns cannot be written."""
+        target_of(self.options_for(table), table, table.names)
+
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Make tables that are missing, and check that the stream fits."""
         database, orders = self.database, []

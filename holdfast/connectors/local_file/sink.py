@@ -55,14 +55,18 @@ file_format_type = parquet
         """Name the folder."""
         return f"{self.name}:{Path(self.options_for(table).root).absolute()}"
 
+    def refuse(self, table: Table) -> None:
+        """Raise UserError where rows with these columns cannot be written."""
+        options = self.options_for(table)
+        if table.columns and options.format is not Format.BINARY:
+            layout_of(options, table.names, table)
+
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Make the folder of each table, and look whether it can be written."""
         orders: dict[str, Committable] = {}
         known = {self.options_for(t).root for t in tables if not opening.new(t)}
         for table in tables:
-            options = self.options_for(table)
-            if table.columns and options.format is not Format.BINARY:
-                layout_of(options, table.names, table)
+            self.refuse(table)
         for table in tables:
             options = self.options_for(table)
             mode = mode_of(options)

@@ -40,6 +40,7 @@ from holdfast.connectors.paimon.tags import tag_savepoint
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
+from holdfast.model.types import UNKNOWN
 
 NEW_TABLE = {"file.format": "parquet"}
 
@@ -102,6 +103,17 @@ table (`paimon.table.write-props`), where Paimon has them.
     def destination(cls, options: PaimonSinkOptions, table: Table) -> str:
         """Name the folder of a table."""
         return options.place.path
+
+    def refuse(self, table: Table) -> None:
+        """Raise UserError where rows with these columns cannot be written."""
+        options = self.options_for(table)
+        about = f"Paimon cannot create {options.url}"
+        keys = matched(options.keys, table, f"{about} (paimon.table.primary-keys)")
+        matched(options.partitions, table, f"{about} (paimon.table.partition-keys)")
+        if options.schema_save_mode.creates:
+            self._refuse(table, keys)
+            if UNKNOWN not in [c.type for c in table.columns]:
+                self._schema(table, options)
 
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Make tables that are missing; raise where rows will not fit."""

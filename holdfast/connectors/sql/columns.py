@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from holdfast.connect.options import nearest
 from holdfast.connectors.sql.values import Value, literal
 from holdfast.errors import UserError
-from holdfast.model.types import Type, quote
+from holdfast.model.types import UNKNOWN, Type, quote
 
 NESTED = ("row", "map")
 
@@ -21,7 +21,7 @@ class Columns:
         for skipped, name in enumerate(parts):
             found = self.types.get(name)
             rest = parts[skipped + 1 :]
-            if found is not None and (not rest or found.kind in NESTED):
+            if found is not None and (not rest or found.kind in NESTED or found == UNKNOWN):
                 return _within(Value(quote(name), found), rest, ".".join(parts))
         raise UserError(self.missing(parts[-1]))
 
@@ -41,7 +41,9 @@ def _within(value: Value, parts: list[str], whole: str) -> Value:
     for part in parts:
         kind = value.type
         assert kind is not None  # every column's type is known
-        if kind.kind == "map":
+        if kind == UNKNOWN:
+            value = Value(f"{value.sql}.{quote(part)}", UNKNOWN)
+        elif kind.kind == "map":
             value = Value(f"{value.sql}[{literal(part)}]", kind.parts[1])
         elif kind.kind == "row" and part in kind.names:
             value = Value(f"{value.sql}.{quote(part)}", dict(kind.fields)[part])

@@ -5,10 +5,11 @@ any other runs over whole tables, which a changelog cannot.  Either way Spark se
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeVar
 from uuid import uuid4
 from zoneinfo import available_timezones
 
@@ -19,6 +20,7 @@ from holdfast.connect.tables import Rows, Tables
 from holdfast.connect.transform import Transform
 from holdfast.connectors.sql.columns import Columns, any_column
 from holdfast.connectors.sql.dialect import parse, place_of, table_names
+from holdfast.connectors.sql.foresee import changelog, projected, related
 from holdfast.connectors.sql.functions_other import FUNCTIONS
 from holdfast.connectors.sql.jvm_functions import make_known
 from holdfast.connectors.sql.projection import Item, Projection, check_names, is_projection
@@ -32,6 +34,8 @@ from holdfast.model.types import Type, from_spark, quote
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+
+T = TypeVar("T")
 
 _OFFSET = re.compile(r"[+-]\d\d:\d\d")
 
@@ -107,13 +111,36 @@ class Sql(Transform[SqlOptions]):
         table = rows.table if _keeps_rows(query) else _without_keys(rows.table)
         return Rows.of(table, frame)
 
+    def foresee(self, table: Table) -> Table | None:
+        """Return the columns of the result; Spark need not be asked for names."""
+        query = parse(self.options.query)
+        if not is_projection(query):
+            return self._related(query, dict.fromkeys(table_names(query), table))
+        assert isinstance(query, exp.Select)
+        scope = self._scope(lambda _: None)
+        return _said(lambda: projected(self.options.query, query, table, scope))
+
+    def foresee_join(self, inputs: Mapping[str, Sequence[Table]]) -> Table | None:
+        """Return the columns of the result, by the first table that the query reads."""
+        query = parse(self.options.query)
+        named = {n: _said(partial(_find, n, inputs, _same)) for n in table_names(query)}
+        return self._related(query, named)
+
+    def _related(self, query: exp.Query, named: Mapping[str, Table]) -> Table | None:
+        if not named:
+            return None
+        try:
+            return _said(lambda: related(query, named))
+        except LookupError:  # a star over several tables
+            return None
+
     def join(self, inputs: Mapping[str, Tables]) -> Tables:
         """Run the query over several inputs; the result goes by the first table it reads."""
         query = parse(self.options.query)
         named: dict[str, Rows] = {}
 
         def build() -> "DataFrame":
-            named.update({name: _find(name, inputs) for name in table_names(query)})
+            named.update({n: _find(n, inputs, _table_of) for n in table_names(query)})
             return self._relate(query, named)
 
         frame = _explained(build)
@@ -145,11 +172,7 @@ class Sql(Transform[SqlOptions]):
     def _relate(self, query: exp.Query, named: Mapping[str, Rows]) -> "DataFrame":
         for name, rows in named.items():
             if rows.table.changelog:
-                raise UserError(
-                    f"'{name}' carries updates and deletes, and a query that joins, groups,"
-                    " sorts or limits cannot follow them. Use SELECT .. FROM .. WHERE alone, or"
-                    " a source that only inserts."
-                )
+                raise changelog(name)
         spark = next(iter(named.values())).frame.sparkSession
         make_known(spark)
         with _views(named) as views:
@@ -205,18 +228,36 @@ def _explode(
     return frame, items
 
 
-def _find(name: str, inputs: Mapping[str, Tables]) -> Rows:
+def _find(name: str, inputs: Mapping[str, Iterable[T]], table_of: Callable[[T], Table]) -> T:
     """Return the rows a name in FROM means: a dataset of one table, or a table of any dataset."""
     wanted = name.lower()
     for dataset, tables in inputs.items():
-        if dataset.lower() == wanted and len(tables) == 1:
-            return next(iter(tables))
+        found = list(tables)
+        if dataset.lower() == wanted and len(found) == 1:
+            return found[0]
     every = [rows for tables in inputs.values() for rows in tables]
-    for rows in every:
-        if wanted in (str(rows.table.path).lower(), rows.table.path.table.lower()):
+    paths = [table_of(rows).path for rows in every]
+    for rows, path in zip(every, paths, strict=True):
+        if wanted in (str(path).lower(), path.table.lower()):
             return rows
-    good = ", ".join([*inputs, *(str(rows.table.path) for rows in every)])
+    good = ", ".join([*inputs, *map(str, paths)])
     raise UserError(f"there is no table '{name}'. Inputs and their tables: {good}.")
+
+
+def _table_of(rows: Rows) -> Table:
+    return rows.table
+
+
+def _same(table: Table) -> Table:
+    return table
+
+
+def _said(build: Callable[[], T]) -> T:
+    """Say which transform a mistake is in."""
+    try:
+        return build()
+    except UserError as error:
+        raise UserError(f"Sql: {error}") from error
 
 
 def _keeps_rows(query: exp.Query) -> bool:
@@ -281,9 +322,7 @@ def _explained(build: Callable[[], "DataFrame"]) -> "DataFrame":
     from pyspark.errors import AnalysisException
 
     try:
-        return build()
-    except UserError as error:
-        raise UserError(f"Sql: {error}") from error
+        return _said(build)
     except AnalysisException as error:
         said = str(error).splitlines()[0]
         raise UserError(f"Sql: the query does not fit its input: {said}") from error

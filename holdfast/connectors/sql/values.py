@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from holdfast.errors import UserError
-from holdfast.model.types import Type
+from holdfast.model.types import UNKNOWN, Type
 
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 BROKEN = ("float", "double")
@@ -52,7 +52,6 @@ def shown(sql: str) -> str:
     return f"concat('\\'', left(cast({sql} AS string), {SHOWN}), '\\'')"
 
 
-UNKNOWN = Type("")
 STRING, INT, BIGINT, DOUBLE = Type("string"), Type("int"), Type("bigint"), Type("double")
 BOOLEAN, DATE, TIMESTAMP, TIME = Type("boolean"), Type("date"), Type("timestamp"), Type("time")
 

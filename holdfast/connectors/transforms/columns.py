@@ -11,20 +11,20 @@ from holdfast.connect.options import nearest
 from holdfast.connect.tables import Rows
 from holdfast.connectors.sql.values import Value, as_text
 from holdfast.errors import UserError
-from holdfast.model.table import Column, Key
-from holdfast.model.types import quote
+from holdfast.model.table import Column, Key, Table
+from holdfast.model.types import Type, quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
 
 
-def find_column(rows: Rows, name: str, stage: str) -> Column:
+def find_column(table: Table, name: str, stage: str) -> Column:
     """Return the column of that name, or raise and say which name was perhaps meant."""
-    found = rows.table.column(name)
+    found = table.column(name)
     if found is None:
-        known = list(rows.table.names)
+        known = list(table.names)
         raise UserError(
-            f"{stage}: table {rows.table.path} has no column '{name}'.{nearest(name, known)}"
+            f"{stage}: table {table.path} has no column '{name}'.{nearest(name, known)}"
             f" Its columns are {', '.join(known)}.",
             code="transform.no_column",
         )
@@ -35,16 +35,16 @@ def column_text(rows: Rows, name: str, stage: str) -> "Expression":
     """Return a column as text, as Java would print it: a timestamp has a T in between."""
     from pyspark.sql import functions as F
 
-    column = find_column(rows, name, stage)
+    column = find_column(rows.table, name, stage)
     return F.expr(as_text(Value(quote(name)), column.type.kind))
 
 
-def check_new(rows: Rows, names: Sequence[str], stage: str) -> None:
+def check_new(table: Table, names: Sequence[str], stage: str) -> None:
     """Raise if the table already has a column of one of these names."""
     for name in names:
-        if rows.table.column(name):
+        if table.column(name):
             raise UserError(
-                f"{stage}: table {rows.table.path} already has a column '{name}'."
+                f"{stage}: table {table.path} already has a column '{name}'."
                 " Choose another name for the new column.",
                 code="transform.column_exists",
             )
@@ -73,6 +73,13 @@ def add_columns(
     return Rows.of(table, rows.frame.select(*chosen, *hidden))
 
 
+def with_new(table: Table, new: Mapping[str, Column | Type]) -> Table:
+    """Return what `add_columns` makes of a table, without its rows."""
+    made = {n: Column(n, k) if isinstance(k, Type) else k for n, k in new.items()}
+    kept = {c.name: c for c in table.columns}
+    return replace(table, columns=tuple((kept | made).values()))
+
+
 def choose_columns(rows: Rows, names: Mapping[str, str], stage: str) -> Rows:
     """Return the table with only these columns (old name to new name), in this order.
 
@@ -80,23 +87,28 @@ def choose_columns(rows: Rows, names: Mapping[str, str], stage: str) -> Rows:
     """
     from pyspark.sql import functions as F
 
+    table = chosen(rows.table, names, stage)
+    columns = [F.col(quote(old)).alias(new) for old, new in names.items()]
+    hidden = [F.col(quote(h)) for h in rows.hidden]
+    return Rows.of(table, rows.frame.select(*columns, *hidden))
+
+
+def chosen(table: Table, names: Mapping[str, str], stage: str) -> Table:
+    """Return what `choose_columns` makes of a table, without its rows."""
     if twice := check_unique(list(names.values()), "the result"):
         raise UserError(
-            f"{stage}: in table {rows.table.path} {twice} Give each column a name of its own.",
+            f"{stage}: in table {table.path} {twice} Give each column a name of its own.",
             code="transform.column_twice",
         )
-    columns = [replace(find_column(rows, old, stage), name=new) for old, new in names.items()]
-    chosen = [F.col(quote(old)).alias(new) for old, new in names.items()]
-    hidden = [F.col(quote(h)) for h in rows.hidden]
-    key = rows.table.primary_key
-    table = replace(
-        rows.table,
+    columns = [replace(find_column(table, old, stage), name=new) for old, new in names.items()]
+    key = table.primary_key
+    return replace(
+        table,
         columns=tuple(columns),
         primary_key=_follow(key, names) if key else None,
-        constraints=tuple(k for c in rows.table.constraints if (k := _follow(c, names))),
-        partitions=tuple(names[p] for p in rows.table.partitions if p in names),
+        constraints=tuple(k for c in table.constraints if (k := _follow(c, names))),
+        partitions=tuple(names[p] for p in table.partitions if p in names),
     )
-    return Rows.of(table, rows.frame.select(*chosen, *hidden))
 
 
 def _follow(key: Key, names: Mapping[str, str]) -> Key | None:

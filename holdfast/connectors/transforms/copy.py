@@ -6,7 +6,8 @@ from dataclasses import replace
 from holdfast.connect.options import options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
-from holdfast.connectors.transforms.columns import add_columns, find_column
+from holdfast.connectors.transforms.columns import add_columns, find_column, with_new
+from holdfast.model.table import Column, Table
 from holdfast.model.types import quote
 
 
@@ -40,7 +41,17 @@ class Copy(Transform[CopyOptions]):
         """Return the table with the copies."""
         from pyspark.sql import functions as F
 
+        details = list(self._found(rows.table).values())
         copies = self.options.copies
-        found = {new: find_column(rows, old, self.context.stage) for new, old in copies.items()}
-        details = [replace(column, name=new) for new, column in found.items()]
         return add_columns(rows, {n: F.col(quote(o)) for n, o in copies.items()}, details)
+
+    def foresee(self, table: Table) -> Table | None:
+        """Return the table as it will be."""
+        return with_new(table, self._found(table))
+
+    def _found(self, table: Table) -> dict[str, Column]:
+        stage = self.context.stage
+        return {
+            new: replace(find_column(table, old, stage), name=new)
+            for new, old in self.options.copies.items()
+        }

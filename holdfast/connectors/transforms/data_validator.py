@@ -10,7 +10,7 @@ from holdfast.connect.transform import Transform
 from holdfast.connectors.sql.values import Value, as_text
 from holdfast.connectors.transforms.columns import find_column
 from holdfast.errors import UserError
-from holdfast.model.table import Column
+from holdfast.model.table import Column, Table
 from holdfast.model.types import quote
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class DataValidator(Transform[DataValidatorOptions]):
 
         frame = rows.frame
         for field in self.options.field_rules:
-            column = find_column(rows, field.field_name, self.context.stage)
+            column = find_column(rows.table, field.field_name, self.context.stage)
             for rule in field.all:
                 broken = F.coalesce(_broken(column, rule), F.lit(False))
                 if self.options.row_error_handle_way == "SKIP":
@@ -99,6 +99,15 @@ class DataValidator(Transform[DataValidatorOptions]):
                     stop = F.raise_error(self._message(rows, column, rule)).cast("boolean")
                     frame = frame.where(F.when(broken, stop).otherwise(True))
         return rows.with_frame(frame)
+
+    def foresee(self, table: Table) -> Table | None:
+        """Return the table as it is; its rules must fit it."""
+        for field in self.options.field_rules:
+            column = find_column(table, field.field_name, self.context.stage)
+            if column.type.kind in NUMBERS:
+                for rule in field.all:
+                    _ = [_number(column, t) for t in (rule.min_value, rule.max_value) if t]
+        return table
 
     def _message(self, rows: Rows, column: Column, rule: Rule) -> "Expression":
         from pyspark.sql import functions as F
@@ -151,8 +160,12 @@ def _bound(column: Column, text: str | None) -> "Expression | None":
         return None
     if column.type.kind not in NUMBERS:
         return F.lit(text).cast(column.type.ddl)
+    return F.lit(_number(column, text))
+
+
+def _number(column: Column, text: str) -> Decimal:
     try:
-        return F.lit(Decimal(text))
+        return Decimal(text)
     except InvalidOperation as error:
         raise UserError(
             f"DataValidator: '{text}' is not a number, as column '{column.name}' holds."

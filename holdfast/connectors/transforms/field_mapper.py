@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from holdfast.connect.options import options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
-from holdfast.connectors.transforms.columns import check_unique, choose_columns
+from holdfast.connectors.transforms.columns import check_unique, choose_columns, chosen
+from holdfast.model.table import Table
 
 
 @options
@@ -31,3 +32,7 @@ class FieldMapper(Transform[FieldMapperOptions]):
     def apply(self, rows: Rows) -> Rows:
         """Return the table with the chosen columns."""
         return choose_columns(rows, self.options.field_mapper, self.context.stage)
+
+    def foresee(self, table: Table) -> Table | None:
+        """Return the table as it will be."""
+        return chosen(table, self.options.field_mapper, self.context.stage)

@@ -3,8 +3,9 @@
 from holdfast.connect.options import option, options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
-from holdfast.connectors.transforms.columns import choose_columns
-from holdfast.connectors.transforms.naming import Naming, javas_find
+from holdfast.connectors.transforms.columns import choose_columns, chosen
+from holdfast.connectors.transforms.naming import Find, Naming, javas_find
+from holdfast.model.table import Table
 
 
 @options
@@ -30,7 +31,14 @@ class FieldRename(Transform[FieldRenameOptions]):
 
     def apply(self, rows: Rows) -> Rows:
         """Return the table with its columns renamed."""
-        given = {s.field_name: s.target_name for s in reversed(self.options.specific)}
-        find = javas_find(self.context.stage)
-        names = {n: given.get(n) or self.options.new_name(n, find) for n in rows.table.names}
+        names = self._names(rows.table, javas_find(self.context.stage))
         return choose_columns(rows, names, self.context.stage)
+
+    def foresee(self, table: Table) -> Table | None:
+        """Return the table as it will be."""
+        find = self.options.plainly
+        return chosen(table, self._names(table, find), self.context.stage) if find else None
+
+    def _names(self, table: Table, find: Find) -> dict[str, str]:
+        given = {s.field_name: s.target_name for s in reversed(self.options.specific)}
+        return {n: given.get(n) or self.options.new_name(n, find) for n in table.names}

@@ -5,7 +5,13 @@ from collections.abc import Iterator
 from holdfast.connect.options import option, options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
-from holdfast.connectors.transforms.columns import check_unique, choose_columns, find_column
+from holdfast.connectors.transforms.columns import (
+    check_unique,
+    choose_columns,
+    chosen,
+    find_column,
+)
+from holdfast.model.table import Table
 
 
 @options
@@ -32,10 +38,17 @@ class Filter(Transform[FilterOptions]):
 
     def apply(self, rows: Rows) -> Rows:
         """Return the table with the columns that stay."""
+        return choose_columns(rows, self._kept(rows.table), self.context.stage)
+
+    def foresee(self, table: Table) -> Table | None:
+        """Return the table as it will be."""
+        return chosen(table, self._kept(table), self.context.stage)
+
+    def _kept(self, table: Table) -> dict[str, str]:
         kept = self.options.include_fields
         if kept is None:
             dropped = self.options.exclude_fields or []
             for name in dropped:
-                find_column(rows, name, self.context.stage)
-            kept = [n for n in rows.table.names if n not in dropped]
-        return choose_columns(rows, {n: n for n in kept}, self.context.stage)
+                find_column(table, name, self.context.stage)
+            kept = [n for n in table.names if n not in dropped]
+        return {n: n for n in kept}

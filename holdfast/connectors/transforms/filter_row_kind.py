@@ -6,7 +6,7 @@ from typing import Literal
 from holdfast.connect.options import options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
-from holdfast.model.table import KIND, KINDS
+from holdfast.model.table import KIND, KINDS, Table
 
 Kind = Literal["INSERT", "UPDATE_BEFORE", "UPDATE_AFTER", "DELETE"]
 
@@ -46,3 +46,7 @@ class FilterRowKind(Transform[FilterRowKindOptions]):
         if "INSERT" in kept:
             return rows
         return rows.with_frame(rows.frame.where(F.lit(False)))
+
+    def foresee(self, table: Table) -> Table | None:
+        """Return the table, which stays as it is."""
+        return table

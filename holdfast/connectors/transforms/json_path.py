@@ -16,7 +16,12 @@ from holdfast.connect.report import Report
 from holdfast.connect.schema import type_from_node
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
-from holdfast.connectors.transforms.columns import add_columns, check_unique, find_column
+from holdfast.connectors.transforms.columns import (
+    add_columns,
+    check_unique,
+    find_column,
+    with_new,
+)
 from holdfast.connectors.transforms.json_query import MISSING, Ask, Query, answer_batch
 from holdfast.connectors.transforms.json_types import (
     READABLE,
@@ -26,8 +31,9 @@ from holdfast.connectors.transforms.json_types import (
     typed,
 )
 from holdfast.errors import UserError
+from holdfast.model.table import Table
 from holdfast.model.tree import Items, Node
-from holdfast.model.types import Type, quote
+from holdfast.model.types import UNKNOWN, Type, quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -155,7 +161,7 @@ class JsonPath(Transform[JsonPathOptions]):
         from pyspark.sql import functions as F
 
         values = self.options.values
-        texts = {v.source: self._text(rows, v.source) for v in values}
+        texts = {v.source: json_text(v.source, self._kind(rows.table, v.source)) for v in values}
         if self.options.json == "lenient":
             rows, found = _found_lenient(rows, values, texts)
         else:
@@ -177,14 +183,21 @@ class JsonPath(Transform[JsonPathOptions]):
             made[value.name] = cast
         return add_columns(Rows(rows.table, frame), made)
 
-    def _text(self, rows: Rows, name: str) -> "Expression":
-        kind = find_column(rows, name, self.context.stage).type
-        if kind.kind not in READABLE:
+    def foresee(self, table: Table) -> Table | None:
+        """Return the table as it will be."""
+        values = self.options.values
+        for value in values:
+            self._kind(table, value.source)
+        return with_new(table, {v.name: v.type for v in values})
+
+    def _kind(self, table: Table, name: str) -> Type:
+        kind = find_column(table, name, self.context.stage).type
+        if kind.kind not in READABLE and kind != UNKNOWN:
             raise UserError(
-                f"{self.context.stage}: column '{name}' of table {rows.table.path} is of type"
+                f"{self.context.stage}: column '{name}' of table {table.path} is of type"
                 f" {kind}, which holds no JSON. Use a column of type {', '.join(READABLE)}."
             )
-        return json_text(name, kind)
+        return kind
 
     def _message(self, rows: Rows, value: Value, problem: "Expression") -> "Expression":
         from pyspark.sql import functions as F

@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING
 from holdfast.connect.options import nearest, option, options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
-from holdfast.connectors.transforms.columns import add_columns, check_new, check_unique
+from holdfast.connectors.transforms.columns import (
+    add_columns,
+    check_new,
+    check_unique,
+    with_new,
+)
 from holdfast.connectors.transforms.row_kind_extractor import short_kind_sql
+from holdfast.model.table import Table
+from holdfast.model.types import Type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -50,8 +57,14 @@ class Metadata(Transform[MetadataOptions]):
     def apply(self, rows: Rows) -> Rows:
         """Return the table with the new columns at its end."""
         fields = self.options.metadata_fields
-        check_new(rows, list(fields.values()), self.context.stage)
+        check_new(rows.table, list(fields.values()), self.context.stage)
         return add_columns(rows, {new: _value(rows, key) for key, new in fields.items()})
+
+    def foresee(self, table: Table) -> Table | None:
+        """Return the table as it will be."""
+        fields = self.options.metadata_fields
+        check_new(table, list(fields.values()), self.context.stage)
+        return with_new(table, {new: Type(KEYS[key]) for key, new in fields.items()})
 
 
 def _value(rows: Rows, key: str) -> "Expression":

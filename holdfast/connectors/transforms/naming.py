@@ -69,6 +69,12 @@ class Naming:
                 return text.lower()
         return text
 
+    @property
+    def plainly(self) -> Find | None:
+        """What finds these rules' texts; None where only Java can tell."""
+        rules = (r for r in self.replacements_with_regex if r.is_regex)
+        return None if any(re.escape(r.replace_from) != r.replace_from for r in rules) else _plainly
+
     def new_name(self, old: str, find: Find) -> str:
         """Return the new name.
 
@@ -87,6 +93,10 @@ class Naming:
             at = end
         parts.append(self.cased(old[at:]))
         return self.prefix.strip() + "".join(parts) + self.suffix.strip()
+
+
+def _plainly(text: str, name: str) -> list[tuple[int, int]]:
+    return [match.span() for match in re.finditer(re.escape(text), name)]
 
 
 def javas_find(stage: str) -> Find:

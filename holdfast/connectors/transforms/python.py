@@ -18,6 +18,7 @@ from holdfast.connect.plugin import Context
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
 from holdfast.errors import HoldfastError, UserError
+from holdfast.model.table import Table
 from holdfast.model.tree import Block, Plain, to_plain
 
 
@@ -76,6 +77,12 @@ class Python(Transform[PythonOptions]):
                 " deletes would be written as new rows."
             )
         return rows.with_frame(made)
+
+    def foresee(self, table: Table) -> Table | None:
+        """Load the function; what it makes of the table only Spark can tell."""
+        with _Explained(self.context.stage, "cannot be loaded"):
+            self._function()
+        return None
 
     def _function(self) -> Callable[[Any], object]:
         asked = self.options

@@ -7,7 +7,15 @@ from holdfast.connect.options import options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
 from holdfast.connectors.sql.jvm_functions import GROUP, make_known
-from holdfast.connectors.transforms.columns import add_columns, check_unique, column_text
+from holdfast.connectors.transforms.columns import (
+    add_columns,
+    check_unique,
+    column_text,
+    find_column,
+    with_new,
+)
+from holdfast.model.table import Table
+from holdfast.model.types import Type
 
 
 @options
@@ -55,6 +63,11 @@ class RegexExtract(Transform[RegexExtractOptions]):
             group = F.call_function(GROUP, text, pattern, first, first, F.lit(i + 1))
             new[name] = F.when(matches, group).otherwise(F.lit(default))
         return add_columns(rows, new)
+
+    def foresee(self, table: Table) -> Table | None:
+        """Return the table as it will be."""
+        find_column(table, self.options.source_field, self.context.stage)
+        return with_new(table, {n: Type("string") for n in self.options.output_fields})
 
 
 def _count_groups(pattern: str) -> int | None:

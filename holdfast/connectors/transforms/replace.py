@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from holdfast.connect.options import options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
-from holdfast.connectors.transforms.columns import add_columns, column_text, find_column
+from holdfast.connectors.transforms.columns import (
+    add_columns,
+    column_text,
+    find_column,
+    with_new,
+)
+from holdfast.model.table import Column, Table
 from holdfast.model.types import Type
 
 if TYPE_CHECKING:
@@ -42,10 +48,16 @@ class Replace(Transform[ReplaceOptions]):
     def apply(self, rows: Rows) -> Rows:
         """Return the table with the column changed in its place."""
         name = self.options.replace_field
-        column = find_column(rows, name, self.context.stage)
         text = column_text(rows, name, self.context.stage)
-        detail = replace(column, type=Type("string"))
-        return add_columns(rows, {name: self._replaced(text)}, [detail])
+        return add_columns(rows, {name: self._replaced(text)}, [self._changed(rows.table)])
+
+    def foresee(self, table: Table) -> Table | None:
+        """Return the table as it will be."""
+        return with_new(table, {self.options.replace_field: self._changed(table)})
+
+    def _changed(self, table: Table) -> Column:
+        column = find_column(table, self.options.replace_field, self.context.stage)
+        return replace(column, type=Type("string"))
 
     def _replaced(self, text: "Expression") -> "Expression":
         from pyspark.sql import functions as F

@@ -1,12 +1,13 @@
 """RowKindExtractor: turn a changelog into rows that say what they did."""
 
+from dataclasses import replace
 from typing import Literal
 
 from holdfast.connect.options import options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
-from holdfast.connectors.transforms.columns import add_columns, check_new
-from holdfast.model.table import HIDDEN, KINDS, Column
+from holdfast.connectors.transforms.columns import add_columns, check_new, with_new
+from holdfast.model.table import HIDDEN, KINDS, Column, Table
 from holdfast.model.types import Type
 
 
@@ -28,12 +29,20 @@ class RowKindExtractor(Transform[RowKindExtractorOptions]):
         """Return a table that only grows."""
         from pyspark.sql import functions as F
 
-        new = self.options.custom_field_name
-        check_new(rows, [new], self.context.stage)
+        detail = self._detail(rows.table)
         kind = rows.kind_sql if self.options.transform_type == "FULL" else short_kind_sql(rows)
-        detail = Column(new, Type("string"), nullable=False, length=13)
-        shown = add_columns(rows, {new: F.expr(kind)}, [detail])
+        shown = add_columns(rows, {detail.name: F.expr(kind)}, [detail])
         return shown.with_frame(shown.frame.drop(*HIDDEN))
+
+    def foresee(self, table: Table) -> Table | None:
+        """Return the table as it will be."""
+        detail = self._detail(table)
+        return replace(with_new(table, {detail.name: detail}), changelog=False)
+
+    def _detail(self, table: Table) -> Column:
+        new = self.options.custom_field_name
+        check_new(table, [new], self.context.stage)
+        return Column(new, Type("string"), nullable=False, length=13)
 
 
 def short_kind_sql(rows: Rows) -> str:

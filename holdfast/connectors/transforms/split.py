@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from holdfast.connect.options import options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
-from holdfast.connectors.transforms.columns import add_columns, check_unique, column_text
+from holdfast.connectors.transforms.columns import (
+    add_columns,
+    check_unique,
+    column_text,
+    find_column,
+    with_new,
+)
+from holdfast.model.table import Table
+from holdfast.model.types import Type
 
 
 @options
@@ -39,3 +47,8 @@ class Split(Transform[SplitOptions]):
         text = column_text(rows, asked.split_field, self.context.stage)
         parts = F.split(text, asked.separator, len(asked.output_fields))
         return add_columns(rows, {n: F.get(parts, i) for i, n in enumerate(asked.output_fields)})
+
+    def foresee(self, table: Table) -> Table | None:
+        """Return the table as it will be."""
+        find_column(table, self.options.split_field, self.context.stage)
+        return with_new(table, {n: Type("string") for n in self.options.output_fields})

@@ -1,9 +1,11 @@
 """TableMerge: several tables become one."""
 
+from dataclasses import replace
+
 from holdfast.connect.options import options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
-from holdfast.model.table import TablePath
+from holdfast.model.table import Table, TablePath
 
 
 @options
@@ -22,5 +24,13 @@ class TableMerge(Transform[TableMergeOptions]):
 
     def apply(self, rows: Rows) -> Rows:
         """Return the same rows under the one path."""
+        return rows.renamed(self._path)
+
+    def foresee(self, table: Table) -> Table | None:
+        """Return the table as it will be."""
+        return replace(table, path=self._path)
+
+    @property
+    def _path(self) -> TablePath:
         merged = self.options
-        return rows.renamed(TablePath(merged.table, merged.database, merged.schema))
+        return TablePath(merged.table, merged.database, merged.schema)

@@ -1,0 +1,239 @@
+"""Issue 21, point 1: what `holdfast plan` finds wrong with Spark, `holdfast check` finds without.
+
+Each connector and transform stands here with a job that is broken in what only its input tells.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from holdfast.connect.registry import Registry
+from holdfast.connect.report import Report
+from holdfast.errors import UserError
+from holdfast.model.job import Job, Role
+from holdfast.plan.check import check_job
+from holdfast.plan.foresee import Foreseen, foresee
+from holdfast.plan.load import parse_job
+from holdfast.worker.expect import expected_tables, look_at_sinks
+
+PEOPLE = "FakeSource { schema { table = people, fields { id = int, name = string } } }"
+KEYED = PEOPLE.replace("string }", "string }, primaryKey { name = k, columnNames = [id] }")
+TIMED = PEOPLE.replace("string }", "string, at = time }")
+CHANGES = PEOPLE.replace("schema", 'rows = [{ kind = DELETE, fields = [1, "a"] }], schema')
+TWO = (
+    "FakeSource { tables_configs = ["
+    "{ schema { table = people, fields { id = int, name = string } } },"
+    " { schema { table = others, fields { id = int, at = time } } }] }"
+)
+
+
+def through(transform: str) -> tuple[str, str, str]:
+    """Return a job with this transform between a table of people and a console."""
+    return PEOPLE, transform, "Console {}"
+
+
+def into(sink: str, source: str = PEOPLE) -> tuple[str, str, str]:
+    """Return a job that writes a table of people there."""
+    return source, "", sink
+
+
+BROKEN = {
+    "source LocalFile": (
+        "LocalFile { path = nowhere, file_format_type = parquet }", "", "Console {}",
+    ),
+    "source LocalFile, text": (
+        "LocalFile { path = nowhere, file_format_type = csv, schema { fields { id = int } } }",
+        "", "Console {}",
+    ),
+    "source Spark": ("Spark { format = parquet, path = nowhere }", "", "Console {}"),
+    "transform Copy": through("Copy { fields { x = idd } }"),
+    "transform DataValidator": through(
+        "DataValidator { field_rules = [{ field_name = idd, rule_type = NOT_NULL }] }"
+    ),
+    "transform DataValidator, bound": through(
+        "DataValidator { field_rules = [{ field_name = id, rule_type = RANGE, min_value = low }] }"
+    ),
+    "transform FieldMapper": through("FieldMapper { field_mapper { idd = x } }"),
+    "transform FieldRename": through("FieldRename { replacements_with_regex = ["
+        "{ replace_from = id, replace_to = name }] }"),
+    "transform Filter": through("Filter { include_fields = [idd] }"),
+    "transform Filter, dropping": through("Filter { exclude_fields = [idd] }"),
+    "transform Metadata": through("Metadata { metadata_fields { Table = name } }"),
+    "transform Python": through('Python { file = "nowhere.py", function = f }'),
+    "transform JsonPath": through(
+        'JsonPath { columns = [{ src_field = id, path = "$.a", dest_field = a }] }'
+    ),
+    "transform RegexExtract": through(
+        'RegexExtract { source_field = nam, regex_pattern = "(a)", output_fields = [x] }'
+    ),
+    "transform Replace": through("Replace { replace_field = nam, pattern = a, replacement = b }"),
+    "transform RowKindExtractor": through("RowKindExtractor { custom_field_name = name }"),
+    "transform Split": through('Split { separator = ",", split_field = nam, output_fields = [x] }'),
+    "transform Sql": through('Sql { query = "select try_cast(idd as bigint) as x from people" }'),
+    "transform Sql, where": through('Sql { query = "select id from people where idd > 1" }'),
+    "transform Sql, of a row": through('Sql { query = "select name.first as x from people" }'),
+    "transform Sql, after another": through(
+        'Sql { query = "select id + 1 as n, name from people" }'
+        ' Sql { query = "select n, id from dual" }'
+    ),
+    "transform Sql, changes": (
+        CHANGES, 'Sql { query = "select count(*) as n from people" }', "Console {}",
+    ),
+    "transform TableMerge": (TWO, "TableMerge { table = all }", "Console {}"),
+    "transform TableRename": (TWO.replace("others", "People"),
+        "TableRename { convert_case = LOWER }", "Console {}"),
+    "transform FilterRowKind": (CHANGES, "FilterRowKind { include_kinds = [DELETE] }",
+        'Delta { path = "t" }'),
+    "sink Assert": into(
+        "Assert { rules { field_rules = [{ field_name = idd, field_type = int }] } }"
+    ),
+    "sink Assert, table": into(
+        "Assert { rules { catalog_table_rule { column_rule = [{ name = idd, type = int }] } } }"
+    ),
+    "sink Console": (PEOPLE.replace("{", "{ plugin_output = a,", 1),
+        "Filter { plugin_input = a, plugin_output = b, include_fields = [id] }"
+        " Copy { plugin_input = a, plugin_output = c, fields { x = id } }",
+        "Console { plugin_input = [b, c] }"),
+    "sink Delta": into('Delta { path = "t", partition_keys = [day] }'),
+    "sink Delta, changes": into('Delta { path = "t" }', CHANGES),
+    "sink Delta, types": into('Delta { path = "t" }', TIMED),
+    "sink Iceberg": into('Iceberg { iceberg.catalog.config { type = hadoop, warehouse = "w" },'
+        ' namespace = n, table = t, iceberg.table.partition-keys = day }'),
+    "sink InMemory": into("InMemory { assert_options_key = \"${table_name}\","
+        " assert_options_value = others }"),
+    "sink LocalFile": into('LocalFile { path = "out", file_format_type = csv,'
+        " have_partition = true, partition_by = [day] }"),
+    "sink LocalFile, columns": into('LocalFile { path = "out", file_format_type = csv,'
+        " sink_columns = [idd] }"),
+    "sink Paimon": into('Paimon { warehouse = "w", database = d, table = t,'
+        ' paimon.table.partition-keys = "day" }'),
+    "sink Paimon, changes": into('Paimon { warehouse = "w", database = d, table = t }', CHANGES),
+    "sink Spark": into('Spark { format = parquet, path = "out", partition_by = [day] }'),
+}  # fmt: skip
+"""Jobs of which `holdfast plan` says what is wrong."""
+
+SERVER = (
+    'Jdbc { url = "jdbc:postgresql://127.0.0.1:1/shop", user = u, password = p, database = shop'
+)
+BEFORE_CONNECTING = {
+    "sink Jdbc": into(SERVER + ", database = shop, table = t, primary_keys = [idd] }"),
+    "sink Jdbc, query": into(
+        SERVER + ', database = shop, query = "insert into t values (?, ?, ?)" }'
+    ),
+    "sink Jdbc, changes": into(SERVER + ", database = shop, table = t }", CHANGES),
+}
+"""Jobs that `plan` could look at with a server alone."""
+
+NOTHING_TO_BREAK = {"source FakeSource"}
+"""What knows all it needs from its own options, which the check of the file reads."""
+
+
+@cache
+def registry() -> Registry:
+    return Registry.load()
+
+
+def job_of(parts: tuple[str, str, str]) -> Job:
+    """Return the checked job; nothing is wrong with its file."""
+    source, transform, sink = parts
+    text = f"env {{ job.mode = BATCH }}\nsource {{ {source} }}\n"
+    text += f"transform {{ {transform} }}\nsink {{ {sink} }}\n"
+    report = Report()
+    tree = parse_job(text, "job.conf", {}, None, report)
+    assert tree, report.mistakes
+    job = check_job(tree, "job.conf", registry(), report, allow_python=True)
+    assert job, report.mistakes
+    return job
+
+
+def foreseen(job: Job) -> tuple[Foreseen, list[str]]:
+    """Return what is foreseen of a job, and its mistakes."""
+    report = Report()
+    seen = foresee(job, registry(), report, allow_python=True)
+    return seen, [m.message for m in report.mistakes]
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_plan_finds_wrong_is_what_check_finds_wrong(
+    name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    job = job_of(BROKEN[name])
+    with pytest.raises(UserError) as planned:
+        tables = expected_tables(job, registry(), spark, allow_python=True)
+        for _, error in look_at_sinks(job, registry(), tables):
+            raise error
+    said = " ".join(str(planned.value).split())
+    _, mistakes = foreseen(job)
+    assert [m for m in mistakes if said in m], (said, mistakes)
+    assert not list(tmp_path.iterdir()), "a check makes nothing"
+
+
+@pytest.mark.parametrize("name", BEFORE_CONNECTING)
+def test_check_finds_what_no_server_is_needed_for(name: str) -> None:
+    _, mistakes = foreseen(job_of(BEFORE_CONNECTING[name]))
+    assert len(mistakes) == 1
+    assert mistakes[0].startswith("Jdbc: ")
+
+
+def test_every_connector_and_transform_has_a_broken_job() -> None:
+    have = {name.partition(",")[0] for name in (*BROKEN, *BEFORE_CONNECTING)} | NOTHING_TO_BREAK
+    want = {
+        f"{role} {kind.name}"
+        for role in Role
+        for name in registry().names(role)
+        if (kind := registry().find(role, name)) and not kind.refused
+    }
+    assert have == want
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    source = PEOPLE.replace("FakeSource {", "FakeSource { plugin_output = a,")
+    transforms = "Copy { plugin_input = a, plugin_output = b, fields { x = idd } }"
+    transforms += " Filter { plugin_input = a, plugin_output = c, include_fields = [nam] }"
+    sinks = "Console { plugin_input = b } Console { plugin_input = c }"
+    sinks += ' Delta { plugin_input = a, path = "t", partition_keys = [day] }'
+    _, mistakes = foreseen(job_of((source, transforms, sinks)))
+    assert len(mistakes) == 3
+
+
+SOUND = {
+    "join": ("select p.id, count(*) as n, max(q.name) as m from a p join a q on p.id = q.id"
+             " group by p.id having count(*) > 1 order by n", ["id", "n", "m"]),
+    "with": ("with w as (select id as k from a) select k, k + 1 as l from w", ["k", "l"]),
+    "inner": ("select s.k from (select id as k from a) s where s.k in (select id from a)", ["k"]),
+    "window": ("select id, row_number() over (partition by name order by id) as r from a",
+               ["id", "r"]),
+    "star": ("select * from a order by ID", ["id", "name"]),
+    "union": ("select id from a union all select id from a", ["id"]),
+    "row": ("select name, concat(name, 'x') as y from a where id > 1", ["name", "y"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_a_sound_query_is_not_refused_and_its_columns_are_known(
+    name: str, spark: SparkSession
+) -> None:
+    query, columns = SOUND[name]
+    if columns is None:
+        query = query.replace(", *", "")
+        columns = ["name", "y"]
+    source = PEOPLE.replace("FakeSource {", "FakeSource { plugin_output = a,")
+    job = job_of((source, f'Sql {{ plugin_input = a, query = "{query}" }}', "Console {}"))
+    seen, mistakes = foreseen(job)
+    assert not mistakes
+    (table,) = seen.tables["Transform[0]-Sql"] or ()
+    assert list(table.names) == columns
+    (planned,) = expected_tables(job, registry(), spark)["Transform[0]-Sql"]
+    assert planned.names == table.names
+
+
+def test_what_only_spark_can_tell_is_named(tmp_path: Path) -> None:
+    (tmp_path / "rows.parquet").touch()
+    source = f'Spark {{ format = parquet, path = "{tmp_path}" }}'
+    job = job_of((source, "Filter { include_fields = [idd] }", "Console {}"))
+    seen, mistakes = foreseen(job)
+    assert not mistakes
+    assert seen.unknown(job) == ["Source[0]-Spark"]
