@@ -93,8 +93,11 @@ class _Task:
         if choice.joins:
             if inputs is None:
                 return None
-            named = {self.job.stage(i).output or i: tables for i, tables in inputs.items()}
-            made = choice.default.foresee_join(named) if choice.default else None
+            named: dict[str, list[Table]] = {}
+            for i, tables in inputs.items():
+                named.setdefault(self.job.stage(i).output or i, []).extend(tables)
+            united = {name: unite(stage, each) for name, each in named.items()}
+            made = choice.default.foresee_join(united) if choice.default else None
             return (made,) if made else None
         arrived = self._united(stage, inputs)
         return None if arrived is None else self._changed(stage, choice, arrived)

@@ -230,6 +230,16 @@ def test_a_sound_query_is_not_refused_and_its_columns_are_known(
     assert planned.names == table.names
 
 
+def test_sources_that_share_a_name_are_one_input_of_a_join() -> None:
+    two = f"{PEOPLE} {TWO}".replace("FakeSource {", "FakeSource { plugin_output = a,")
+    query = "select p.id from people p join others o on p.id = o.id"
+    sql = f'Sql {{ plugin_input = a, plugin_output = b, query = "{query}" }}'
+    seen, mistakes = foreseen(job_of((two, sql, "Console { plugin_input = b }")))
+    assert not mistakes
+    (table,) = seen.tables["Transform[0]-Sql"] or ()
+    assert table.names == ("id",)
+
+
 def test_what_only_spark_can_tell_is_named(tmp_path: Path) -> None:
     (tmp_path / "rows.parquet").touch()
     source = f'Spark {{ format = parquet, path = "{tmp_path}" }}'
