@@ -231,10 +231,11 @@ def test_a_sound_query_is_not_refused_and_its_columns_are_known(
 
 
 def test_sources_that_share_a_name_are_one_input_of_a_join() -> None:
-    two = f"{PEOPLE} {TWO}".replace("FakeSource {", "FakeSource { plugin_output = a,")
-    query = "select p.id from people p join others o on p.id = o.id"
-    sql = f'Sql {{ plugin_input = a, plugin_output = b, query = "{query}" }}'
-    seen, mistakes = foreseen(job_of((two, sql, "Console { plugin_input = b }")))
+    names = ("a", "a", "b")
+    sources = [PEOPLE.replace("{", f"{{ plugin_output = {name},", 1) for name in names]
+    query = "select p.id from a p join b o on p.id = o.id"
+    sql = f'Sql {{ plugin_input = [a, b], plugin_output = c, query = "{query}" }}'
+    seen, mistakes = foreseen(job_of((" ".join(sources), sql, "Console { plugin_input = c }")))
     assert not mistakes
     (table,) = seen.tables["Transform[0]-Sql"] or ()
     assert table.names == ("id",)
