@@ -20,6 +20,7 @@ Stand = tuple[int | None, float]
 class Seen:
     """A worker's last hello, when it came, and where each attempt that it holds stands.
 
+    `spoke_s` is when anything at all last came from it, though there was no time to take it in.
     `holds` and `stands` are in the order of the hello; `lives` are the jobs of which it holds
     something, as (id, incarnation).  `agreed` is the edition of the roster with which all of it
     was found to agree: as long as neither changes, nobody need compare again.
@@ -31,6 +32,10 @@ class Seen:
     stands: list[Stand]
     lives: frozenset[tuple[str, str]]
     agreed: int | None = None
+    spoke_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.spoke_s = max(self.spoke_s, self.at_s)
 
     def stand(self, key: TaskKey, attempt: int) -> Stand:
         """Return where an attempt stands; nowhere if it is not held."""
@@ -57,9 +62,15 @@ class Crew:
             del self.seen[incarnation]
         return replaced
 
+    def spoke(self, incarnation: str, now_s: float) -> None:
+        """Note that a worker in contact lives, whatever it says."""
+        seen = self.seen.get(incarnation)
+        if seen:
+            seen.spoke_s = now_s
+
     def overdue(self, now_s: float, patience_s: float, placed: set[str]) -> list[str]:
         """Return incarnations that are lost: silent too long, or never heard though placed on."""
-        silent = {i for i, s in self.seen.items() if now_s - s.at_s > patience_s}
+        silent = {i for i, s in self.seen.items() if now_s - s.spoke_s > patience_s}
         unheard = placed - set(self.seen) if now_s - self.since_s > patience_s else set()
         for incarnation in silent:
             del self.seen[incarnation]

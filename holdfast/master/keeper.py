@@ -35,6 +35,7 @@ class Keeper(Generic[S]):
         self.trailed = False  # whether the store has a trail of this record
         self.closed = False
         self.turn = asyncio.Lock()
+        self._proof: asyncio.Task[bool] | None = None
         self._doing: dict[object, asyncio.Task[None]] = {}
         self._beside: set[asyncio.Task[None]] = set()
 
@@ -107,6 +108,27 @@ class Keeper(Generic[S]):
                 self.trailed = self.trailed or tells
                 self.saved()
         self.resume()
+
+    async def confirm(self) -> bool:
+        """Prove that at some moment from now on the record was still ours, as we know it.
+
+        False if it is no longer kept: then nothing is proven, and there is nothing to say.
+
+        In turn: a write of our own in between would look like somebody else's, and end the term.
+        All who ask before it begins share one proof: thousands may.
+        """
+        if self._proof is None:
+            self._proof = asyncio.ensure_future(self._prove())
+        return await asyncio.shield(self._proof)
+
+    async def _prove(self) -> bool:
+        async with self.turn:
+            self._proof = None
+            self.desk.check()
+            if self.closed:
+                return False
+            await self.desk.confirm(self.key, self.revision)
+            return True
 
     def resume(self) -> None:
         """Start what is owed and not yet under way; give up what is no longer owed."""

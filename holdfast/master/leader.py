@@ -48,6 +48,10 @@ from holdfast.wire.messages import (
     Welcome,
 )
 
+HEARD_AT_ONCE_MAX = 256
+"""So many messages may wait for the store at a time.  Thousands may come at once, and each of them
+is said again."""
+
 BURIED_MAX = 200
 """So many jobs may be buried before the history is read, to forget the oldest."""
 
@@ -59,6 +63,7 @@ class Leader(Cabinet):
         super().__init__(desk)
         self.waits: dict[TaskKey, str] = {}
         self._beside: list[asyncio.Task[None]] = []
+        self._hearing = 0
 
     async def begin(self) -> None:
         """Load all records and start keeping them."""
@@ -99,7 +104,8 @@ class Leader(Cabinet):
         self._check_whole(job.id)
         known = self.jobs.get(job.id)
         if known and known.state.token == job.token:
-            await self.desk.confirm(known.key, known.revision)
+            if not await known.confirm():
+                raise Unavailable(f"Job {job.id} has just been cleaned up. Ask again.")
             return
         if known and not (start and known.terminal):
             raise UserError(known.in_use(), code="job.exists")
@@ -164,10 +170,21 @@ class Leader(Cabinet):
         pipelines = keeper.pipelines.values() if keeper and not keeper.terminal else ()
         return [p.health(self._waits_of(p)) for p in pipelines]
 
+    def has_time(self, sender: str) -> bool:
+        """Say whether a message can be taken in now; if not, it comes again.
+
+        However busy we are, whoever speaks is not taken for dead.
+        """
+        if self._hearing < HEARD_AT_ONCE_MAX:
+            return True
+        self.crew.spoke(sender, self.desk.ports.clock.now())
+        return False
+
     async def hear(self, sender: str, message: ToLeader) -> None:
         """Take in a worker's message; what comes before the records are loaded comes again."""
         if not self.loaded:
             return
+        self._hearing += 1
         try:
             self.desk.check()
             if message.term > self.desk.term:
@@ -183,6 +200,8 @@ class Leader(Cabinet):
                     await self._ended(message)
         except Fenced:
             self.desk.abandon()
+        finally:
+            self._hearing -= 1
 
     def _waits_of(self, keeper: PipelineKeeper) -> dict[str, str]:
         """Return why tasks of a pipeline have no worker, by task."""

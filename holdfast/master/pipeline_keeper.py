@@ -196,9 +196,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         await self.handle(event)
         if not self.state.completion.has(event):
             return False
-        if self.revision == before:
-            await self.desk.confirm(self.key, self.revision)
-        return True
+        return self.revision != before or await self.confirm()
 
     async def _deploy(self, order: Deploy) -> None:
         """Send the order until the task reports that it runs."""

@@ -38,7 +38,6 @@ from holdfast.wire.messages import (
 PATH = "/link"
 PING_S, PONG_S = 4.0, 2.0
 QUEUE_MAX = 1_000
-HEARD_AT_ONCE_MAX = 256
 BACKOFF_S = (0.05, 2.0)
 NAME_TAKEN, UNREADABLE, STOPPED = 4409, 4400, 4200
 NAME_TAKEN_S = 15.0
@@ -188,7 +187,7 @@ class Links:
         leader = master.leader
         seen = leader.crew.seen.get(incarnation) if leader else None
         if leader and seen:
-            seen.at_s -= 2 * leader.desk.settings.worker_lost_s
+            seen.spoke_s -= 2 * leader.desk.settings.worker_lost_s
 
     def _other(self, hello: Hello) -> Link | None:
         """Return the link of another living worker of that name."""
@@ -198,7 +197,7 @@ class Links:
     def _hear(self, sender: str, message: ToLeader, master: Master, tracer: Tracer | None) -> None:
         """Let the leader take in a message.  One that waits for the store holds up no other."""
         leader = master.leader
-        if leader is None or len(self._hearing) >= HEARD_AT_ONCE_MAX:
+        if leader is None or not leader.has_time(sender):
             return
         if tracer:
             tracer.told(message)

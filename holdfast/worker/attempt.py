@@ -9,13 +9,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Leftovers, Sink
 from holdfast.connect.source import Budget
-from holdfast.core.gather import Acked, Staged
+from holdfast.core.gather import Acked
 from holdfast.core.task import Place
 from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
 from holdfast.model.job import Job, Role, Task
@@ -26,7 +26,8 @@ from holdfast.worker.failures import GONE, explained, stack_of
 from holdfast.worker.flights import Flights, Landed
 from holdfast.worker.meter import Tally
 from holdfast.worker.pace import Pace
-from holdfast.worker.task import Made, Running, TaskRun
+from holdfast.worker.task import Running, TaskRun
+from holdfast.worker.unheld import Unheld
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -122,8 +123,7 @@ class Attempt:
         self._post = post
         self._bell = threading.Condition()
         self._barrier: Barrier | None = None
-        self._fresh: list[Made] = []
-        self._carried: list[Staged] = []
+        self._unheld = Unheld(periodic=False)
         self._positions: dict[int, dict[str, Plain]] = {}
         self._swept = order.attempt == 1
         self._began_s = time.monotonic()
@@ -214,6 +214,7 @@ class Attempt:
         self._began_s = time.monotonic()
         runner.pass_now("after:worker.start")
         pace = Pace.of(job, _readers(job, planned))
+        self._unheld = Unheld(periodic=job.checkpoint_interval_ms is not None)
         flights = Flights(task)
         try:
             self._prepare(task, pace)
@@ -238,14 +239,14 @@ class Attempt:
             if task.ended and not flights:
                 self._rest(task, REST_WAIT_S)
                 continue
-            rest_s = 0.0
-            if flights or flights.depart(Budget(pace.rows, time.monotonic())):
-                if followed and pace.free:
+            rest_s, full = 0.0, self._unheld.waits(self.name)
+            if flights or (not full and flights.depart(Budget(pace.rows, time.monotonic()))):
+                if followed and pace.free and not full:
                     # One came right after another, so there is probably more to read.
                     flights.depart(Budget(pace.rows, time.monotonic()))
                 landed = flights.arrive()
                 made = landed.made
-                self._fresh.append(made)
+                self._unheld.add(made)
                 self._runner.pass_now("after:worker.slice")
                 if log.isEnabledFor(logging.DEBUG):
                     log.debug("slice staged", extra={"about": self._facts(task, landed)})
@@ -290,11 +291,7 @@ class Attempt:
         self._runner.pass_now("before:worker.ack")
         number = barrier.number
         due, opened = task.openings.take(number)
-        self._carried = [s for s in self._carried if s.created > barrier.complete] + due
-        for made in self._fresh:
-            for sink, committables in made.committables.items():
-                self._carried += [Staged(number, sink, asdict(c)) for c in committables]
-        self._fresh = []
+        staged = self._unheld.answer(self.key.task, number, barrier.complete, due)
         self._positions[number] = dict(task.positions)
         mark, idle = task.mark()
         self.answered = Acked(
@@ -303,7 +300,7 @@ class Attempt:
             attempt=self.number,
             place=self._place,
             positions=tuple(sorted(task.positions.items())),
-            staged=tuple(self._carried),
+            staged=staged,
             ended=task.ended,
             watermark=mark,
             idle=idle,
@@ -341,7 +338,7 @@ class Attempt:
     def _ended_by(self, error: BaseException) -> None:
         """Remove what no checkpoint can hold, and keep the reason, unless this was wanted."""
         if self.task:
-            for made in self._fresh:
+            for made in self._unheld.fresh:
                 self.task.drop(made)
         if self.stopping.is_set():
             if not isinstance(error, Cancelled):

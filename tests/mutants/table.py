@@ -101,6 +101,41 @@ BUGS = (
         "if answered and answered.number > barrier.number:",
         (WORKER + "test_a_barrier_is_answered_once_and_the_same_answer_is_given_again",),
     ),
+    Bug(
+        "what a complete checkpoint holds is said again",
+        "holdfast/worker/unheld.py",
+        "if s.created > complete]",
+        "if s.created > 0]",
+        (
+            "tests/unit/worker/test_unheld.py::"
+            "test_an_answer_while_sixty_commits_wait_is_as_long_as_while_one_does",
+        ),
+    ),
+    Bug(
+        "a task stages without end while no checkpoint holds it",
+        "holdfast/worker/unheld.py",
+        "self._bytes >= NAMES_BYTES_PAUSE",
+        "self._bytes < 0",
+        (
+            "tests/unit/worker/test_unheld.py::"
+            "test_a_task_reads_no_further_while_no_checkpoint_holds_much_of_what_it_staged",
+        ),
+    ),
+    # The leader
+    Bug(
+        "a leader without time takes those who speak for dead",
+        "holdfast/master/crew.py",
+        "            seen.spoke_s = now_s",
+        "            seen.spoke_s = seen.at_s",
+        ("tests/sim/test_busy.py::test_thousands_of_answers_cost_no_worker_and_no_term",),
+    ),
+    Bug(
+        "a leader takes a write of its own for another's",
+        "holdfast/master/pipeline_keeper.py",
+        "or await self.confirm()",
+        "or await self.desk.confirm(self.key, self.revision) is None",
+        ("tests/sim/test_busy.py::test_thousands_of_answers_cost_no_worker_and_no_term",),
+    ),
     # Cleaning up
     Bug(
         "cleanup does not wait for tasks that are held",

@@ -236,9 +236,12 @@ class World:
     ) -> Coroutine[Any, Any, None] | None:
         """Hand a worker's message to a master, if it leads."""
         master = self.masters.get(name)
-        if master and master.leader and isinstance(message, EndReport):
+        leader = master.leader if master else None
+        if leader is None or not leader.has_time(sender):
+            return None
+        if isinstance(message, EndReport):
             self.note_by((name, self.starts[name]), "heard", **describe_report(message))
-        return master.leader.hear(sender, message) if master and master.leader else None
+        return leader.hear(sender, message)
 
     async def to_worker(self, incarnation: str, message: ToWorker) -> None:
         """Hand a leader's message to a worker, if that incarnation is alive."""

@@ -8,7 +8,10 @@ from holdfast.testing.sim.scenarios import moments
 from holdfast.testing.sim.scenarios.c_tasks import fail, starts, worker_of
 from holdfast.testing.sim.scenarios.scene import UNEVEN, Scene, kill_at, window
 from holdfast.testing.sim.world import JobSpec
-from holdfast.wire.messages import Barrier, BarrierAck, DeployTask
+from holdfast.wire.messages import Barrier, BarrierAck, DeployTask, EndReport
+
+ANSWERS, BURSTS = 10_000, 100
+"""So many answers come at once, in so many bursts, each of which makes the leader late."""
 
 LONG = JobSpec("j", rows=24)
 
@@ -306,6 +309,46 @@ async def date_goes_back_between_checkpoints(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.complete(2)))
     s.claim(s.now - at_s < 2.5, "the next checkpoint waited for the date")
     await s.rest()
+    s.ends("FINISHED")
+
+
+@window("D23", LONG)
+async def answers_come_by_the_thousand(s: Scene) -> None:
+    answers = s.tap("copy", BarrierAck)
+    await s.saw(moments.pipeline(moments.complete(2)))
+    answers.end()
+    copies = [p for p in answers.taken if p.receiver == s.holder()]
+    for _ in range(BURSTS):
+        for n in range(ANSWERS // BURSTS):
+            s.world.network.release(copies[n % len(copies)])
+        s.pause(s.holder(), 0.04)
+        await s.sleep(0.045)
+    latest = numbers(s)[-1]
+    await s.saw(moments.pipeline(moments.complete(latest + 2)))
+    await s.rest()
+    s.takeovers(0, 0)
+    s.untouched()
+    s.ends("FINISHED")
+
+
+@window("D23", UNEVEN, settings=Settings(lease_s=30.0))
+async def reports_wait_for_the_store_by_the_thousand(s: Scene) -> None:
+    reports = s.tap("copy", EndReport)
+    await s.saw(moments.pipeline(moments.ready(1)))
+    reports.end()
+    copy = next(p for p in reports.taken if p.receiver == s.holder())
+    slow_s = 2 * s.scenario.settings.worker_lost_s
+    s.world.store.stall_until = s.now + slow_s
+    refused = 0
+    for _ in range(BURSTS):
+        for _ in range(ANSWERS // BURSTS):
+            s.world.network.release(copy)
+        await s.sleep(slow_s / BURSTS)
+        refused += not s.leader().has_time("")
+    s.prove(refused > BURSTS // 2, f"the leader had no time at {refused} of {BURSTS} moments")
+    await s.rest()
+    s.takeovers(0, 0)
+    s.untouched()
     s.ends("FINISHED")
 
 

@@ -100,7 +100,7 @@ D19  | a source ended, then a takeover | leader killed | checkpoints go on
 D20  | schema-change checkpoint, flag not cleared | leader killed | not repeated for ever
 D21  | kept checkpoints after five takeovers | leaders killed | within the bound
 D22  | date goes back between two | clock | the next comes on time
-D23  | 10,000 answers while the loop is busy | overload | no worker is taken for dead
+D23  | 10,000 answers, loop or store busy | overload | no worker is taken for dead
 D24 *| tasks start anew while a commit runs | race | the commit counts once
 D25  | some tasks are not back yet | reordered | no partial checkpoint
 E01 *| end reported, not written | leader killed | not confirmed, so reported again
@@ -228,7 +228,6 @@ NOT_YET = {
     "C22": "workers have no tokens in simulation; belongs to the wire server's tests",
     "D16": "about a real object store",
     "D20": "schema changes are not part of the control plane yet",
-    "D23": "simulated time stands still while code runs; needs real processes",
     "F29": "about Delta's log stores",
     "S07": "needs a real machine; the SQLite store sets synchronous=FULL",
     "S08": "about a real file; belongs to the SQLite store's tests",

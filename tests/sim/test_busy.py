@@ -1,0 +1,31 @@
+"""Ten thousand answers at once cost no worker and no term; and the window can tell."""
+
+from typing import Any
+
+from holdfast.master.crew import Crew
+from holdfast.master.keeper import Keeper
+from holdfast.testing.sim.mutants import swapped
+from holdfast.testing.sim.scenarios.run import play_window
+
+
+def test_thousands_of_answers_cost_no_worker_and_no_term() -> None:
+    assert [o.told for o in play_window("D23") if not o.passed] == []
+
+
+def test_a_leader_without_time_that_takes_speakers_for_dead_is_found_out() -> None:
+    def deaf(self: Crew, *_: Any) -> None:
+        """Take no sign of life."""
+
+    with swapped(Crew, "spoke", deaf):
+        told = [o.told for o in play_window("D23") if not o.passed]
+    assert told and all("restarted" in t for t in told), told
+
+
+def test_a_proof_beside_a_write_of_its_own_is_found_out() -> None:
+    async def beside(self: Keeper[Any]) -> bool:
+        await self.desk.confirm(self.key, self.revision)
+        return True
+
+    with swapped(Keeper, "confirm", beside):
+        told = [o.told for o in play_window("D23") if not o.passed]
+    assert told and all("takeovers" in t for t in told), told
