@@ -15,6 +15,7 @@ from holdfast.master.resume import resumed
 from holdfast.master.submit import new_records
 from holdfast.node.restoring import Given, GoingOn, go_on
 from holdfast.plan.load import parse_job
+from holdfast.plan.promises import keyed
 from holdfast.plan.spec import Spec, decode_spec, encode_spec
 
 FILES = """LocalFile {{ plugin_output = {0}, path = "/data/{0}", file_format_type = text }}"""
@@ -130,3 +131,25 @@ def test_a_job_file_that_cannot_be_planned_any_more_is_refused_in_words(
     # An option that this version does not know any more is no reason.
     odd = spec(FILES.format("a").replace("path", "nonsense = 1, path"), SINK.format("a"))
     assert not going(registry, odd, good).matching.dropped
+
+
+BY_KEY = [
+    ('Jdbc { url = "jdbc:mysql://h/d", table = t, primary_keys = [id] }', True),
+    ('Jdbc { url = "jdbc:mysql://h/d", table = t }', False),
+    ('Jdbc { url = "jdbc:mysql://h/d", table = t, primary_keys = ["${primary_key}"] }', False),
+    ('Paimon { warehouse = "/w", database = d, table = t, paimon.table.primary-keys = id,'
+     ' paimon.table.write-props = { bucket = 1, sequence.field = id } }', True),
+    ('Paimon { warehouse = "/w", database = d, table = t }', False),
+    ('Delta { path = "/d" }', False),
+    ('LocalFile { path = "/out" }', False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sink", "by_key"), BY_KEY)
+def test_sinks_that_replace_rows_by_their_keys_say_so(
+    registry: Registry, sink: str, by_key: bool
+) -> None:
+    of_a = sink.replace("{", "{ plugin_input = a,", 1)
+    assert keyed(decode_spec(spec(FILES.format("a"), of_a)).job(registry), registry) is by_key
+    beside = spec(FILES.format("a"), of_a, SINK.format("a"))
+    assert not keyed(decode_spec(beside).job(registry), registry), "one that adds is enough"
