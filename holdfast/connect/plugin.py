@@ -48,6 +48,10 @@ class Plugin(Generic[O]):
     refused: ClassVar[str] = ""
     """Where set, a job that names this plug-in is refused with this sentence."""
 
+    stands_in: ClassVar[Mapping[str, str]] = {}
+    """Names of connectors that are not here, in small letters, and the options with which this
+    one does their work: for whoever moves a job file over."""
+
     needs_python: ClassVar[bool] = False
     """Whether it runs code out of the job file, which only the operator may allow."""
 

@@ -44,6 +44,7 @@ from holdfast.connectors.local_file.sweep import (
     safe_leftovers,
 )
 from holdfast.connectors.spark_settings import Settings
+from holdfast.connectors.spark_stand_ins import FOR_SINKS, FOR_SOURCES
 from holdfast.errors import UserError
 from holdfast.model.job import Guarantee
 from holdfast.model.job import Mode as JobMode
@@ -116,6 +117,7 @@ class SparkSource(Source[SparkSourceOptions]):
     """
 
     name = "Spark"
+    stands_in = FOR_SOURCES
     example = """\
 format = parquet
 path = "in/rows"
@@ -206,6 +208,7 @@ class SparkSink(Sink[SparkSinkOptions]):
     """Write whatever Spark can write: exactly once into local files, else at least once."""
 
     name = "Spark"
+    stands_in = FOR_SINKS
     example = """\
 format = parquet
 path = "out/rows"

@@ -29,6 +29,7 @@ from holdfast.node.api_views import (
     SavedView,
     Submit,
 )
+from holdfast.node.masters import untrusted
 from holdfast.node.rest.access import NewToken, TokenView
 from holdfast.node.rest.shapes import (
     Again,
@@ -287,7 +288,10 @@ class Client:
                     self._preferred = error.leader
                     continue
             except (httpx2.TransportError, Unavailable) as error:
-                said[url] = str(error) or type(error).__name__
+                said[url] = untrusted(str(error)) or str(error) or type(error).__name__
+                if all(untrusted(said.get(u, "")) for u in self._masters):
+                    told = "; ".join(f"{u}: {why}" for u, why in said.items())
+                    raise UserError(f"No master can be trusted. {told}.", code="tls") from error
             if time.monotonic() + pause_s > deadline_s:
                 told = "; ".join(f"{u}: {why}" for u, why in said.items())
                 raise Unavailable(

@@ -20,6 +20,7 @@ from holdfast.errors import Place, UserError
 from holdfast.master.ports import Settings
 from holdfast.model.secret import MASK, Secret
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
+from holdfast.node.masters import url_problem
 from holdfast.plan.mask import masked_text
 from holdfast.plan.syntax import Unreadable
 from holdfast.plan.yaml_file import parse_yaml
@@ -167,8 +168,9 @@ class Config:
         if self.tls_client_ca and not self.tls_cert:
             yield "tls_client_ca", "tls_client_ca needs tls_cert: without TLS nobody shows one."
         for url in self.masters:
-            if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
-                yield "masters", f"masters must be URLs such as http://{LISTEN}, not '{url}'."
+            if (wrong := url_problem(url)) is not None:
+                said = f"masters must be URLs such as http://{LISTEN}, not '{url}'{wrong}."
+                yield "masters", said
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ import hmac
 import ipaddress
 import ssl
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.errors import UserError
@@ -88,11 +90,25 @@ def client_tls(config: Config) -> ssl.SSLContext | None:
     """Return how this process trusts masters; None for the machine's own way."""
     if not config.tls_ca and not config.tls_client_cert:
         return None
-    context = ssl.create_default_context(cafile=config.tls_ca or None)
+    with _readable("tls_ca", config.tls_ca):
+        context = ssl.create_default_context(cafile=config.tls_ca or None)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if config.tls_client_cert:
-        context.load_cert_chain(config.tls_client_cert, config.tls_client_key or None)
+        with _readable("tls_client_cert", config.tls_client_cert):
+            context.load_cert_chain(config.tls_client_cert, config.tls_client_key or None)
     return context
+
+
+@contextmanager
+def _readable(option: str, path: str) -> Iterator[None]:
+    """Say which option names a file that is none, or holds no certificates."""
+    try:
+        yield
+    except OSError as error:  # an SSLError is one, too
+        said = error.strerror if not isinstance(error, ssl.SSLError) else "it holds no certificate"
+        raise UserError(
+            f"{option}: {path} cannot be used: {said}. Give a PEM file.", code="config.keys"
+        ) from error
 
 
 def _is_local(host: str) -> bool:

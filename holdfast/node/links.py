@@ -23,6 +23,7 @@ from holdfast.errors import UserError
 from holdfast.master.master import Master
 from holdfast.model.secret import Secret
 from holdfast.node.keys import PROOF, Joining, hello_of_worker, proof_of_master
+from holdfast.node.masters import untrusted
 from holdfast.node.trace import Tracer
 from holdfast.wire.codec import FRAME_BYTES_MAX, FrameUnreadable, decode, encode
 from holdfast.wire.messages import (
@@ -291,7 +292,7 @@ class Dialer:
                 _check_token(url, error)
                 reason = str(error)
             except (OSError, WebSocketException, TimeoutError) as error:
-                reason = str(error) or type(error).__name__
+                reason = untrusted(str(error)) or str(error) or type(error).__name__
             if self._closing:
                 return
             if self._loop.time() - begun_s > BACKOFF_S[1]:

@@ -203,11 +203,21 @@ def _report_unknown(role: Role, name: Scalar, registry: Registry, report: Report
         hint = f" It is {roles}."
     else:
         hint = nearest(name.text, known)
+    hint += _stand_in(role, name.text.lower(), registry)
     report.error(
         name.place,
         f"{role} {name.text}: there is no {role} of this name.{hint}"
         f" Known {role}s: {', '.join(known) or 'none'}.",
     )
+
+
+def _stand_in(role: Role, name: str, registry: Registry) -> str:
+    """Say which connector does the work of one that is not here."""
+    for kind in (registry.find(role, known) for known in registry.names(role)):
+        if kind and name in kind.stands_in:
+            how = f"{kind.name} {{ {kind.stands_in[name]} }}"
+            return f" {how} can do it; what Spark needs for that belongs in env {{ jars }}."
+    return ""
 
 
 def _refused(role: Role, name: str, registry: Registry) -> bool:

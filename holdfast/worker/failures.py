@@ -7,13 +7,14 @@ are the job's data and text, everything else may pass.
 
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from holdfast.connect.batches import MALFORMED, raised_in_task
 from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
 from holdfast.model.job import Stage
 from holdfast.plan.mask import masked_text
+from holdfast.worker.causes import cause_of, find_cause, while_reading
 
 STACK_MAX = 8_000
 """How much of a stack is sent to the masters, in characters."""
@@ -39,8 +40,11 @@ _RAISED_LINE = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Exit|Interrupt): .
 
 
 @contextmanager
-def explained(stage: Stage) -> Iterator[None]:
-    """Run a plug-in's code; whatever Spark raises comes out as a HoldfastError about that stage."""
+def explained(stage: Stage, sources: Sequence[Stage] = ()) -> Iterator[None]:
+    """Run a plug-in's code; whatever Spark raises comes out as a HoldfastError about that stage.
+
+    `sources` are those whose rows it asks for: a failure to read is theirs.
+    """
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
 
@@ -52,30 +56,47 @@ def explained(stage: Stage) -> Iterator[None]:
             code=GONE,
         ) from error
     except (PySparkException, Py4JError) as error:
-        raise explain(error, stage) from error
+        raise explain(error, stage, sources) from error
+    except OSError as error:
+        cause = cause_of(error)
+        if cause is None:
+            raise
+        kind = Unavailable if cause.heals else UserError
+        raise kind(f"{_blamed(stage)}: {cause.said}", code=cause.code) from error
 
 
-def explain(error: Exception, stage: Stage) -> HoldfastError:
+def explain(error: Exception, stage: Stage, sources: Sequence[Stage] = ()) -> HoldfastError:
     """Return the error to show for what Spark raised while `stage` ran."""
     text = str(error)
+    whole = f"{text}\n{getattr(error, '_stackTrace', None) or ''}"
     if any(mark in text for mark in _CANCELLED):
         return Cancelled(f"{stage.id} was cancelled.")
     if ours := raised_in_task(text):
         return ours
     found = _SENTENCE.findall(text)
+    malformed = any(name.startswith(_MALFORMED) for name, _, _ in found)
+    blamed = _blamed(stage, sources) if malformed or while_reading(whole) else _blamed(stage)
+    if (cause := find_cause(whole)) and not any(f[0] == _RAISED for f in found):
+        kind = Unavailable if cause.heals else UserError
+        return kind(f"{blamed}: {cause.said}", code=cause.code)
     if not found:
-        return Unavailable(f"{stage.id} ({stage.place}): {_first_line(text)}", code="spark.failed")
+        return Unavailable(f"{blamed}: {_first_line(whole)}", code="spark.failed")
     # The innermost cause stands last; the outer ones only say that a job was aborted.
     raised = [f for f in found if f[0] == _RAISED]
     name, sentence, state = (raised or found)[-1]
     said = _plain(sentence)
     # A transform's row fails while a sink writes it: such a sentence names its own stage.
-    message = said if _BLAMES.match(said) else f"{stage.id} ({stage.place}): {said}"
-    if any(name.startswith(_MALFORMED) for name, _, _ in found):
+    message = said if _BLAMES.match(said) else f"{blamed}: {said}"
+    if malformed:
         return UserError(message, code=MALFORMED)
     if name == _RAISED or state[:2] in _USERS_FAULT:
         return UserError(message, code=f"spark.{name.lower()}")
     return Unavailable(message, code=f"spark.{name.lower()}")
+
+
+def _blamed(stage: Stage, sources: Sequence[Stage] = ()) -> str:
+    """Name the stages at fault: those that were read, or the one that ran."""
+    return " or ".join(f"{s.id} ({s.place})" for s in sources or (stage,))
 
 
 def _plain(sentence: str) -> str:

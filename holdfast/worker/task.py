@@ -303,7 +303,7 @@ class TaskRun:
         running.tally.watch(group, moved)
         try:
             running.pass_now("before:worker.stage")
-            with explained(self._stage(sink)):
+            with explained(self._stage(sink), self._feeding(sink)):
                 made = list(self.sinks[sink].write(Tables([rows]), staging))
                 measured = self._measured(rows, group)
             running.pass_now("after:worker.stage")
@@ -322,6 +322,15 @@ class TaskRun:
             return Measured()
         settle(self.running.spark)
         return measure(self.running.spark, group)
+
+    def _feeding(self, stage_id: str) -> list[Stage]:
+        """Return the sources whose rows come to a stage."""
+        stage = self._stage(stage_id)
+        if stage.role is Role.SOURCE:
+            return [stage]
+        inside = [i for i in stage.inputs if any(s.id == i for s in self.stages)]
+        found = {s.id: s for i in inside for s in self._feeding(i)}
+        return list(found.values())
 
     def _stage(self, stage_id: str) -> Stage:
         return self.running.job.stage(stage_id)

@@ -16,7 +16,9 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 
 from holdfast.core.gather import Acked
 from holdfast.core.task import Place, TaskStatus
+from holdfast.errors import UserError
 from holdfast.model.secret import Secret
+from holdfast.node.client import Client
 from holdfast.node.config import load_config
 from holdfast.node.keys import PROOF, client_tls, hello_of_worker, proof_of_master
 from holdfast.node.links import PATH, UNREADABLE, Dialer
@@ -178,6 +180,30 @@ def certificate(folder: Path, name: str, host: str = "127.0.0.1") -> tuple[str, 
         check=True, capture_output=True,
     )  # fmt: skip
     return str(cert), str(key)
+
+
+def test_a_wrong_certificate_is_said_at_once_with_what_mends_it(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path, "master")
+    other, _ = certificate(tmp_path, "other")
+
+    async def test(master: Served) -> None:
+        async with listening(master, tls_cert=cert, tls_key=key) as address:
+            strange = client_tls(load_config({"tls_ca": other}, {}).config)
+            client = Client(f"https://{address}", "token", patience_s=3600.0, tls=strange)
+            with pytest.raises(UserError) as refused:
+                await asyncio.to_thread(client.jobs)
+        said = str(refused.value)
+        assert said.startswith(f"No master can be trusted. https://{address}: its certificate is")
+        assert "tls_ca" in said
+
+    served(tmp_path, test)
+
+
+def test_a_file_that_holds_no_certificate_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("none")
+    for path, said in ((f"{tmp_path}/ca.pem", "it holds no certificate"), ("none", "No such file")):
+        with pytest.raises(UserError, match=f"tls_ca: {path} cannot be used: {said}"):
+            client_tls(load_config({"tls_ca": path}, {}).config)
 
 
 def test_x11_tls_trusts_only_the_authorities_that_are_given(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from holdfast.connectors.lake.columns import fit, fitted
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.partitions import keyed, partition_names
-from holdfast.connectors.lake.place import Place, jar_problem, no_table
+from holdfast.connectors.lake.place import Place, jar_problem, no_table, refuse_unwritable
 from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
 from holdfast.connectors.lake.save_mode import (
     Order,
@@ -187,6 +187,7 @@ vectors, the change data feed and append-only tables are written to as they are.
         return Order(place.plain_url, opening.life, due, shape).committable(str(table.path))
 
     def _create(self, table: Table, options: DeltaSinkOptions) -> DeltaLog:
+        refuse_unwritable(self.name, options.place)
         about = f"Delta cannot create {options.url}"
         keys = _matched(options.partition_keys, table, about)
         schema = to_delta(table.columns, about)

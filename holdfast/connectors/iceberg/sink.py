@@ -29,7 +29,7 @@ from holdfast.connectors.iceberg.table import NEW_TABLE, IcebergTable
 from holdfast.connectors.iceberg.tags import tag_savepoint
 from holdfast.connectors.lake.columns import matched
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
-from holdfast.connectors.lake.place import Place, jar_problem
+from holdfast.connectors.lake.place import Place, jar_problem, refuse_unwritable
 from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
 from holdfast.connectors.lake.save_mode import (
     Order,
@@ -217,6 +217,8 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
         return Order(where, opening.life, due, shape).committable(str(table.path))
 
     def _create(self, table: Table, options: IcebergSinkOptions) -> IcebergTable:
+        if options.catalog_type == "hadoop":
+            refuse_unwritable(self.name, place_of(options.warehouse))
         schema, partitions = _columns(table, options)
         properties = {**options.write_props, **options.create_props}
         return IcebergTable.create(

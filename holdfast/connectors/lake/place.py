@@ -4,7 +4,9 @@ PySpark from PyPI has no S3 file system.  A job that names an `s3a://` path is r
 planned unless the jar that has one is there.
 """
 
+import getpass
 import importlib.util
+import os
 import re
 import uuid
 from collections.abc import Iterable, Mapping
@@ -141,6 +143,22 @@ def place_problem(url: str) -> str | None:
         path = urlsplit(_PLACEHOLDER.sub("x", url)).path.strip("/")
         return None if path or scheme in S3_SCHEMES else f"'{url}' is the whole machine."
     return f"'{url}' is not a path this sink can write. Give a folder, file:///... or s3a://..."
+
+
+def refuse_unwritable(connector: str, place: Place) -> None:
+    """Raise UserError where a folder of this machine cannot be made or written to."""
+    folder = Path(place.path)
+    if not place.is_local:
+        return
+    there = next(p for p in (folder, *folder.parents) if os.path.lexists(p))
+    if not there.is_dir():
+        why = f"{there} is a file. Give the path of a folder."
+    elif not os.access(there, os.W_OK | os.X_OK):
+        why = f"permission denied: user {getpass.getuser()} may not write to {there}. Give that"
+        why += " user the right, or give another path."
+    else:
+        return
+    raise UserError(f"{connector} cannot write to {place.path}: {why}", code="sink.unwritable")
 
 
 def jar_problem(url: str, spark: Mapping[str, str]) -> str | None:

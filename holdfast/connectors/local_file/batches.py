@@ -19,6 +19,7 @@ from holdfast.connectors.local_file.folders import with_folders
 from holdfast.connectors.local_file.formats import Archive, Codec, Format
 from holdfast.connectors.local_file.json_rows import JsonRows
 from holdfast.connectors.local_file.judge import Judge, SplitJudge
+from holdfast.connectors.local_file.reasons import why
 from holdfast.connectors.local_file.xml import element_rows
 from holdfast.errors import UserError
 from holdfast.model.table import Column
@@ -90,7 +91,7 @@ class _Reader:
                     yield from _file(self.reading, number, judge)
                 except BROKEN as error:
                     path = self.reading.files[number]
-                    raise UserError(f"LocalFile cannot read {path}: {error}.") from error
+                    raise UserError(f"LocalFile cannot read {path}: {why(error)}.") from error
 
 
 def _file(reading: Reading, number: int, judge: SplitJudge | None) -> Iterator[pa.RecordBatch]:

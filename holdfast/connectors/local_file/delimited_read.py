@@ -21,6 +21,7 @@ from holdfast.connectors.local_file.blocks import Block, blocks
 from holdfast.connectors.local_file.find import partitions_of
 from holdfast.connectors.local_file.layout import Layout, layout_of
 from holdfast.connectors.local_file.quotes import Dialect
+from holdfast.connectors.local_file.reasons import why
 from holdfast.connectors.local_file.recode import Recoding
 from holdfast.connectors.local_file.sift import (
     CORRECT,
@@ -94,7 +95,7 @@ class Delimited:
                             self.rejects.add(number, rejected + reading.rejected)
                     rejected += reading.rejected
             except BROKEN as error:
-                raise UserError(f"{self.stage} cannot read {path}: {error}.") from error
+                raise UserError(f"{self.stage} cannot read {path}: {why(error)}.") from error
         if self.rejects and rejected:
             self.rejects.add(number, rejected)
 

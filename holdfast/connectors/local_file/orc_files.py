@@ -13,6 +13,7 @@ import pyarrow.orc as orc
 
 from holdfast.connectors.local_file.convert import arrow_type
 from holdfast.connectors.local_file.folders import with_folders
+from holdfast.connectors.local_file.reasons import why
 from holdfast.errors import UserError
 from holdfast.model.table import Column
 from holdfast.model.types import Type, from_spark, quote
@@ -66,7 +67,6 @@ class _Reader:
                 rows = found.select(schema.names).cast(schema)
                 yield from with_folders(rows, path, self.folders, names)
         except (pa.ArrowException, OSError) as error:
-            said = " ".join(str(error).split())[:200]
             raise UserError(
-                f"LocalFile cannot read {path}: {said}.", code="source.unreadable"
+                f"LocalFile cannot read {path}: {why(error)[:200]}.", code="source.unreadable"
             ) from error

@@ -17,7 +17,7 @@ from holdfast.connect.sink import (
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.lake.columns import matched
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
-from holdfast.connectors.lake.place import Place, no_table
+from holdfast.connectors.lake.place import Place, no_table, refuse_unwritable
 from holdfast.connectors.lake.refuse import refuse_unpartitioned
 from holdfast.connectors.lake.save_mode import (
     Order,
@@ -175,6 +175,7 @@ table (`paimon.table.write-props`), where Paimon has them.
             return None  # only the rows will tell
         if found is None:
             self._refuse(table, options.keys)
+            refuse_unwritable(self.name, place)
             found = PaimonTable.create(place, self._schema(table, options))
         due, mark = mode_of(mode, options.data_save_mode), mark_of(opening.life)
         if due == "empty" and opening.new(table) and not (found.is_empty or found.is_marked(mark)):

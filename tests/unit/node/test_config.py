@@ -68,6 +68,10 @@ def test_every_mistake_is_told_at_once_with_the_nearest_name(tmp_path: Path) -> 
     [
         ({"listen": "5801"}, "--listen: listen must be HOST:PORT, not '5801'."),
         ({"masters": "one:5801"}, "--masters: masters must be URLs such as http://"),
+        ({"masters": "http://"}, "--masters: masters must be URLs such as http://"),
+        ({"masters": "http://a:99999"}, "not 'http://a:99999' (Port out of range"),
+        ({"masters": "http://a b"}, "(it has a blank inside; put a comma between two URLs)."),
+        ({"masters": "http://[::1"}, "not 'http://[::1' (Invalid IPv6 URL)."),
     ],
 )
 def test_addresses_are_checked(flags: dict[str, str], said: str) -> None:
