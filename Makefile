@@ -23,7 +23,7 @@ SEED ?=
 CLUSTER ?=
 CROWD ?= 200
 
-.PHONY: help setup demo demo-cluster test lint fmt sim crashpoints mutants sinks formats api chaos kills frozen crowd compat interop sql-parity bench performance docs jar ui ui-test screenshots trouble clean
+.PHONY: help setup demo demo-cluster newcomer test lint fmt sim crashpoints mutants sinks formats api chaos kills frozen crowd compat interop sql-parity bench performance docs jar ui ui-test screenshots trouble clean
 
 help: ## List the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ lint: $(READY) ## Style, types and house rules
 fmt: $(READY) ## Format the code
 	@$(VENV)/bin/ruff check --fix .
 	@$(VENV)/bin/ruff format .
+
+newcomer: $(READY) ## Type what README and the first pages say in an empty environment, up to a stream seen in Chromium
+	@$(PY) -m pytest -m newcomer tests/newcomer --durations=10
 
 compat: $(READY) ## Run SeaTunnel's own job files (JOBS=dir; CLUSTER=1: through submit)
 	@$(PY) -m tests.compat.$(if $(CLUSTER),cluster,run) $(JOBS)

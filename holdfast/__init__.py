@@ -26,6 +26,7 @@ from holdfast.model.table import Column, Table, TablePath
 
 if TYPE_CHECKING:
     from holdfast.cli.library import run
+    from holdfast.cli.remote import submit
     from holdfast.node.client import Client
     from holdfast.node.results import RunResult, TableResult
 
@@ -61,6 +62,7 @@ __all__ = [
     "option",
     "options",
     "run",
+    "submit",
 ]
 
 
@@ -69,6 +71,7 @@ LATE = {
     "RunResult": "holdfast.node.results",
     "TableResult": "holdfast.node.results",
     "run": "holdfast.cli.library",
+    "submit": "holdfast.cli.remote",
 }
 
 

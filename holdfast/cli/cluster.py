@@ -115,9 +115,8 @@ def submit(
     client = client_for(masters, node_config, token_file, patience)
     number = job_id or str(time.time_ns())[:18]
     given = Submit(text, secrets.token_hex(16), number, restore, map_of(maps), allow_dropped)
-    send(
-        client, given, wait=wait, close_job=close_job, quiet=quiet, timeout_s=timeout
-    )  # fmt: skip
+    box = config is not None  # SeaTunnel's flag, and so its statistics
+    send(client, given, wait=wait, close_job=close_job, quiet=quiet, timeout_s=timeout, box=box)
 
 
 def send(
@@ -128,6 +127,7 @@ def send(
     close_job: bool,
     quiet: bool,
     timeout_s: float,
+    box: bool = False,
 ) -> None:
     """Submit a job, say what becomes of it, and follow it to its end if asked."""
     accepted, number = client.send(given), given.job_id
@@ -140,7 +140,9 @@ def send(
         typer.echo(number)
         return
     screen.print(f"Job {number} ({accepted.name}) was accepted; following it.", markup=False)
-    follower = Follower(client, number, quiet=quiet, cancel_on_leave=close_job, timeout_s=timeout_s)
+    follower = Follower(
+        client, number, quiet=quiet, cancel_on_leave=close_job, timeout_s=timeout_s, box=box
+    )
     code = follower.follow()
     if code:
         raise typer.Exit(code)

@@ -3,13 +3,14 @@
 import signal
 import sys
 import time
-from datetime import datetime
 from types import FrameType
 
-from holdfast.cli.terminal import screen, statistics
-from holdfast.errors import UserError
+from holdfast.cli.closing import show_closing, steps_after_submit
+from holdfast.cli.terminal import screen
+from holdfast.errors import HoldfastError, UserError
 from holdfast.node.api_views import ENDED, JobDetail
 from holdfast.node.client import Client
+from holdfast.node.results import result_on_cluster
 
 EVERY_S = 10.0
 TIMED_OUT = 124
@@ -28,11 +29,13 @@ class Follower:
         quiet: bool,
         cancel_on_leave: bool = False,
         timeout_s: float = 0.0,
+        box: bool = False,
     ) -> None:
         self.client = client
         self.job_id = job_id
         self.quiet = quiet
         self.cancel_on_leave = cancel_on_leave
+        self.box = box
         self._timeout_s = timeout_s
         self._begun_s = time.monotonic()
         self._status = ""
@@ -47,15 +50,23 @@ class Follower:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-        started, end = (datetime.fromtimestamp(s) for s in (ended.since_s, ended.ended_s))
-        screen.print(
-            statistics(started, end, ended.read, ended.written, 0, ended.rejected), markup=False
-        )
+        self._close(ended)
         if ended.status not in CODES:
             raise UserError(f"Job {self.job_id} is {ended.status}. {ended.reason}".rstrip())
         if ended.status != "FINISHED":
             screen.print(f"Job {self.job_id} is {ended.status}.", markup=False)
         return CODES[ended.status] if not self._asked else 128 + self._asked
+
+    def _close(self, ended: JobDetail) -> None:
+        """Say where the rows are, as far as a leader has seen them go there."""
+        try:
+            counts = self.client.graph(self.job_id).tables
+        except HoldfastError as e:  # how the job ended is known, and is said all the same
+            counts = []
+            screen.print(f"Where its rows are is not known now: {e}", markup=False)
+        steps = steps_after_submit(self.job_id, self.client.master)
+        result = result_on_cluster(ended, counts)
+        show_closing(result, () if self.quiet else steps, box=self.box)
 
     def show(self, now: JobDetail) -> None:
         """Say what changed, and every ten seconds how far the job is, or what it waits for.

@@ -115,6 +115,7 @@ def run(
             allow_python=allow_python,
             quiet=quiet,
             json_log=log_format == "json",
+            box=config is not None,
             log_file=log_file,
         )
     )

@@ -5,14 +5,14 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.cli.closing import show_closing, steps_after_run
 from holdfast.cli.load import checked, read_tree, spark_settings
 from holdfast.cli.logs import event, log, logging_to
 from holdfast.cli.signals import Signals
-from holdfast.cli.terminal import Progress, screen, show_places, show_warnings, statistics
+from holdfast.cli.terminal import Progress, screen, show_warnings
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.errors import HoldfastError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Launch:
-    """What is asked of a run."""
+    """What is asked of a run.  `box`: it closes with the statistics of SeaTunnel."""
 
     file: Path
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -46,6 +46,7 @@ class Launch:
     allow_python: bool = False
     quiet: bool = False
     json_log: bool = False
+    box: bool = False
     log_file: Path | None = None
 
 
@@ -53,6 +54,8 @@ def launch(asked: Launch) -> int:
     """Run the job to its end and return the exit code.  A failed job raises its error."""
     with Signals() as signals:
         result = run_here(asked, signals)
+    steps = () if asked.quiet or asked.json_log else steps_after_run(asked.file)
+    show_closing(result, steps, box=asked.box)
     return _close(result, signals)
 
 
@@ -84,7 +87,7 @@ def run_here(asked: Launch, signals: Signals) -> RunResult:
         if signals.asked:
             embedded.cancel()
         try:
-            spark = starting.session()
+            spark, started_s = starting.session(), time.monotonic()
             event("job started", job_id=number, job=job.name, file=str(asked.file))
             outcome = follow(embedded, spark, quiet=asked.quiet or asked.json_log)
         except SystemExit:
@@ -94,25 +97,19 @@ def run_here(asked: Launch, signals: Signals) -> RunResult:
         if outcome.error:
             log.error("job failed", exc_info=outcome.error)
     aot.train_in_background_if_missing()
-    result = result_of(job, registry, number, outcome, embedded.view(), logged)
-    if result.ok and not (asked.quiet or asked.json_log):
-        show_places(result)
-    return result
+    seconds = time.monotonic() - started_s
+    return result_of(job, registry, number, outcome, embedded.view(), logged, seconds)
 
 
 def follow(embedded: "Embedded", spark: "SparkSession", *, quiet: bool) -> Outcome:
-    """Wait for a job's end, showing progress, and say how it went."""
-    started = datetime.now()
+    """Wait for a job's end, showing progress, and log how it went."""
     with Progress(embedded, quiet=quiet) as progress:
         progress.wait()
     outcome, view = embedded.outcome(), embedded.view()
-    written = view.committed
-    lost = view.rows_written - written if outcome.status is Status.FAILED else 0
-    table = statistics(started, datetime.now(), view.read, written, max(0, lost), view.rejected)
-    screen.print(table, markup=False)
     first = first_job_s(spark) if outcome.status is Status.FINISHED else None
     facts = {
-        "read": view.read, "written": written, "rejected": view.rejected, "first_spark_job": first,
+        "read": view.read, "written": view.committed, "rejected": view.rejected,
+        "first_spark_job": first,
     }  # fmt: skip
     event("job ended", status=outcome.status, **facts)
     return outcome

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
+from holdfast.cli.closing import show_closing
 from holdfast.cli.launch import Launch, run_here
 from holdfast.cli.signals import Signals
 from holdfast.node.results import RunResult
@@ -40,4 +41,7 @@ def run(
     # Only the main thread may hear signals; elsewhere whoever owns the process does.
     heard = signals if threading.current_thread() is threading.main_thread() else nullcontext()
     with heard:
-        return run_here(asked, signals)
+        result = run_here(asked, signals)
+    if progress:
+        show_closing(result, (), box=False)
+    return result

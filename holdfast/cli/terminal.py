@@ -13,7 +13,6 @@ from rich.table import Table as Grid
 
 from holdfast.errors import HoldfastError, JobFileError, Mistake
 from holdfast.node.outcome import View
-from holdfast.node.results import RunResult
 
 PLAIN_EVERY_S = 10.0
 LIVE_EVERY_S = 0.5
@@ -59,22 +58,6 @@ def statistics(
     ]
     body = [f"{name:<26}: {value:>19}" for name, value in rows]
     return "\n".join(["", line, f"{'Job Statistic Information':^47}".rstrip(), line, *body, line])
-
-
-def show_places(result: RunResult) -> None:
-    """Say where the rows of a run are, sink by sink, and how many it left out."""
-    if not result.tables:
-        return
-    cells = [("rows", "table", "where")]
-    cells += [(f"{t.rows:,}", t.table, t.destination or t.sink) for t in result.tables]
-    rows, tables = (max(len(cell[n]) for cell in cells) for n in (0, 1))
-    for count, table, where in cells:  # a line each, however long: people and grep read it
-        screen.print(f"{count:>{rows}}  {table:<{tables}}  {where}", markup=False)
-    if result.rejected:
-        screen.print(
-            f"{result.rejected:,} rows were left out: row_error_handle_way = SKIP. FAIL names the"
-            " first of them."
-        )
 
 
 class Shown(Protocol):

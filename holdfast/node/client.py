@@ -86,6 +86,11 @@ class Client:
             verify=tls or True,
         )
 
+    @property
+    def master(self) -> str:
+        """The address of the master that answered last, or is asked first."""
+        return self._preferred
+
     def close(self) -> None:
         """Let go of the connections."""
         self._http.close()

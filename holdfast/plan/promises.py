@@ -6,7 +6,7 @@ from holdfast.connect.placeholders import resolve
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Sink
 from holdfast.model.job import Guarantee, Job, Role, Stage
-from holdfast.model.table import Table
+from holdfast.model.table import Table, TablePath
 from holdfast.plan.build import stage_options
 
 
@@ -36,11 +36,12 @@ def promise_of(stage: Stage, registry: Registry) -> Promise | None:
     return Promise(guarantee, kind.because if guarantee is Guarantee.AT_LEAST_ONCE else "")
 
 
-def destination_of(stage: Stage, registry: Registry, table: Table) -> str:
+def destination_of(stage: Stage, registry: Registry, path: str) -> str:
     """Say where a sink puts the rows of one table; "" if it does not say, or is no sink."""
     kind = registry.find(stage.role, stage.plugin)
     if kind is None or not issubclass(kind, Sink):
         return ""
+    table = Table(TablePath.parse(path), ())
     return kind.destination(resolve(stage_options(stage, kind).own, table), table)
 
 

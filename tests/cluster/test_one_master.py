@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.processes import Cluster, batch, stream
+import holdfast
+from tests.cluster.processes import TOKEN, Cluster, batch, stream
 
 pytestmark = pytest.mark.spark
 
@@ -33,7 +34,9 @@ def test_a_batch_is_followed_to_its_end(cluster: Cluster, job_file: Path, tmp_pa
     job_file.write_text(batch(tmp_path / "out"))
     ran = cluster.ask("submit", str(job_file), "--set-job-id", "batch1", "-n", "renamed")
     assert ran.returncode == 0, ran.stderr + cluster.said()
-    assert "Total Write Count         :                  20" in ran.stderr
+    assert "read 20 rows, wrote 20, rejected 0." in ran.stderr
+    assert any(line.endswith(str(tmp_path / "out")) for line in ran.stderr.splitlines()), ran.stderr
+    assert "/#/jobs/batch1" in ran.stderr
     assert rows(tmp_path / "out") == 20
     listed = cluster.json("list")["jobs"]
     assert [(j["job_id"], j["name"], j["status"]) for j in listed][-1] == (
@@ -42,6 +45,28 @@ def test_a_batch_is_followed_to_its_end(cluster: Cluster, job_file: Path, tmp_pa
     explained = cluster.ask("explain", "batch1")
     assert "is FINISHED" in explained.stdout, explained.stderr
     assert "job is FINISHED" in cluster.ask("logs", "batch1").stdout
+
+
+def test_python_submits_and_hears_where_the_rows_are(
+    cluster: Cluster, job_file: Path, tmp_path: Path
+) -> None:
+    job_file.write_text(batch(tmp_path / "out"))
+    result = holdfast.submit(job_file, masters=cluster.urls, token=TOKEN, job_id="py1").check()
+    assert (result.status, result.read, result.written) == ("FINISHED", 20, 20)
+    assert [(t.rows, t.destination) for t in result.tables] == [(20, str(tmp_path / "out"))]
+    assert (result.problems, result.rejected, result.log) == ((), 0, None)
+
+    # One that goes on is told as it stands, and one that is left early is cancelled on request.
+    job_file.write_text(stream(tmp_path / "stream"))
+    given = {"masters": cluster.urls, "token": TOKEN}
+    left = holdfast.submit(job_file, job_id="py2", timeout_s=0.1, close_job=True, **given)
+    assert left.status == "CANCELED" and not left.ok
+    with pytest.raises(holdfast.HoldfastError, match="py2 is CANCELED"):
+        left.check()
+
+    job_file.write_text(batch(tmp_path / "out").replace("row.num", "row.nun"))
+    with pytest.raises(holdfast.JobFileError, match=r"row\.num"):
+        holdfast.submit(job_file, wait=False, **given)
 
 
 def test_a_stream_is_saved_restored_and_cancelled(

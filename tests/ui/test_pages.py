@@ -130,6 +130,9 @@ def test_rows_move_and_checkpoints_age_without_a_reload(visit: Visit) -> None:
     assert number(committed.text_content()) > before
     expect(page.get_by_test_id("checkpoint-chart")).to_be_visible()
     expect(page.get_by_test_id("explain")).to_contain_text("It runs.")
+    places = page.get_by_test_id("places").get_by_role("row", name="shop.orders")
+    expect(places).to_contain_text("LocalFile")
+    expect(places).to_contain_text("/tmp/nowhere")
     assert page.evaluate("window.kept") is True
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.catalogue import USUAL_MINUTES
 from holdfast.cli.docs import pages
 from holdfast.connect.options import describe
 from holdfast.connect.registry import Registry
@@ -12,7 +13,13 @@ from holdfast.model.job import Role
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "connectors"
-WRITTEN = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+WRITTEN = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *PAGES]
+ORDER = (
+    "install", "quick-start", "connectors/README", "from-seatunnel", "schedulers", "operations",
+    "reliability",
+)  # fmt: skip
+"""What people want, in that order."""
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +48,72 @@ def test_every_option_has_a_sentence(registry: Registry) -> None:
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda p: p.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text())
-    assert links
-    assert not [link for link in links if not (page.parent / link).exists()]
+    links = re.findall(r"\]\((?!http)([^)#]*)(?:#([^)]+))?\)", page.read_text())
+    assert links or page.parent != ROOT
+    for file, heading in links:
+        target = page.parent / file if file else page
+        assert target.exists(), file
+        assert not heading or heading in headings(target), f"{file}#{heading}"
+
+
+def headings(page: Path) -> set[str]:
+    """The names by which a page's headings and anchors are linked to."""
+    text = page.read_text()
+    titles = re.findall(r"^#+ (.+)$", text, re.M)
+    plain = (re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles)
+    return {*plain, *re.findall(r'<a id="([^"]+)"', text)}
+
+
+def test_the_readme_leads_to_every_page_in_the_order_people_want() -> None:
+    last = (ROOT / "README.md").read_text().partition("## Read on")[2]
+    places = [last.find(f"(docs/{name}.md)") for name in ORDER]
+    assert -1 not in places and places == sorted(places)
+    # Those about how it is made are reached from other pages.
+    others = {"chaos", "invariants", "machines"}
+    assert {p.stem for p in PAGES if f"(docs/{p.name})" not in last} <= others
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quick-start.md"])
+def test_whatever_is_a_command_is_typed_by_a_test(page: str) -> None:
+    """Only blocks marked `sh` are typed; one that is not must hold none of our commands."""
+    for kind, text in re.findall(
+        r"^```([^\n]*)\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S
+    ):
+        if not kind.startswith("sh"):
+            assert not re.search(r"^(holdfast|make|pip|python3?) ", text, re.M), text
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda p: p.name)
+def test_every_verb_of_make_that_is_named_is_there(page: Path) -> None:
+    verbs = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    named = set(re.findall(r"(?:^|`)make ([a-z][a-z-]*)", page.read_text(), re.M))
+    assert named <= verbs
+
+
+def test_benchmarks_that_are_named_are_there() -> None:
+    (line,) = re.findall(r"make bench ONLY=.*one question: (.*)", (ROOT / "README.md").read_text())
+    assert set(line.split(", ")) == set(USUAL_MINUTES)
+
+
+def test_connectors_and_transforms_are_all_named_where_people_look(registry: Registry) -> None:
+    for role in Role:
+        everything = set(registry.names(role))
+        kept = {name for name in everything if not refused(registry, role, name)}
+        assert row_of("README.md", role) == kept
+        assert row_of("docs/from-seatunnel.md", role) == everything
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    (told,) = re.findall(r"^- Transforms: (.*?)\.$", changes, re.M | re.S)
+    kept = {n for n in registry.names(Role.TRANSFORM) if not refused(registry, Role.TRANSFORM, n)}
+    assert set(re.split(r",\s+", told)) == kept
+
+
+def row_of(page: str, role: Role) -> set[str]:
+    """The connectors that a page's table names for a role."""
+    (row,) = re.findall(rf"^\| {role.value}s \|(.*)\|$", (ROOT / page).read_text(), re.M)
+    return set(re.findall(r"\b[A-Z]\w+", re.sub(r"\(.*?\)|:.*", "", row)))
+
+
+def refused(registry: Registry, role: Role, name: str) -> bool:
+    """Whether a name is known only to be refused with what to do instead."""
+    kind = registry.find(role, name)
+    return kind is None or bool(kind.refused)

@@ -166,7 +166,9 @@ class JobPaths:
         written = [w for c in (sight.checks.values() if sight else ()) for w in c.written]
         sums: dict[tuple[str, str], TableCount] = {}
         for one in written:
-            count = sums.setdefault((one.sink, one.table), TableCount(one.sink, one.table, 0, 0))
+            where = sketch.place_of(one.sink, one.table)
+            fresh = TableCount(one.sink, one.table, 0, 0, where)
+            count = sums.setdefault((one.sink, one.table), fresh)
             count.rows += one.rows
             count.bytes += one.bytes
         return Graph(

@@ -43,12 +43,16 @@ class PartGraph(msgspec.Struct):
 
 
 class TableCount(msgspec.Struct):
-    """What the last complete checkpoint has counted for one table of one sink."""
+    """What the last complete checkpoint has counted for one table of one sink.
+
+    `destination` is where its rows are, as people name it; "" if the sink does not say.
+    """
 
     sink: str
     table: str
     rows: int
     bytes: int
+    destination: str = ""
 
 
 class Graph(msgspec.Struct):

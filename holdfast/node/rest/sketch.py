@@ -21,6 +21,7 @@ from holdfast.model.tree import Block, Plain
 from holdfast.node.rest.datasets import Dataset, datasets_of
 from holdfast.plan.draw import guarantee_of, plan_data
 from holdfast.plan.mask import masked
+from holdfast.plan.promises import destination_of
 from holdfast.plan.spec import decode_spec
 
 KEPT = 3_000
@@ -64,6 +65,8 @@ class Sketch:
     inputs: tuple[Dataset, ...] = ()
     outputs: tuple[Dataset, ...] = ()
     problem: str = ""
+    place_of: Callable[[str, str], str] = lambda sink, table: ""
+    """Where a sink puts the rows of a table, as people name it; "" if it does not say."""
 
     @property
     def guarantees(self) -> dict[str, str]:
@@ -132,7 +135,22 @@ def _sketch(job_id: str, planned: model.Job, env: dict[str, Plain], registry: Re
         planned.mode.value, planned.file, env, config, stages, parts,
         msgspec.json.encode(dag), msgspec.json.encode(env),
         _datasets(Role.SOURCE, stages, options), _datasets(Role.SINK, stages, options),
+        place_of=_places(planned, registry),
     )  # fmt: skip
+
+
+def _places(planned: model.Job, registry: Registry) -> Callable[[str, str], str]:
+    """Return a function that says where a sink puts a table.  It keeps the sinks alone."""
+    sinks = {stage.id: stage for stage in planned.of(Role.SINK)}
+
+    def place_of(sink: str, table: str) -> str:
+        stage = sinks.get(sink)
+        try:
+            return destination_of(stage, registry, table) if stage else ""
+        except HoldfastError:
+            return ""  # what a plug-in cannot say of its options keeps nobody from the rest
+
+    return place_of
 
 
 def _datasets(

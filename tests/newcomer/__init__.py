@@ -1,0 +1,1 @@
+"""What a newcomer types: `make newcomer`."""
