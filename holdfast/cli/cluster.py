@@ -32,8 +32,8 @@ from holdfast.connect.report import Report
 from holdfast.errors import UserError
 from holdfast.node.api_views import ENDED, ClusterView, Submit
 from holdfast.node.client import Client, date_text, explained_text
-from holdfast.node.config import find_token, load_config
-from holdfast.node.keys import client_tls
+from holdfast.node.config import load_config
+from holdfast.node.keys import client_tls, client_token
 from holdfast.plan.spec import Spec, encode_spec
 from holdfast.plan.variables import parse_assignments
 
@@ -139,7 +139,10 @@ def send(
         screen.print(f"Job {number} ({accepted.name}) was accepted.", markup=False)
         typer.echo(number)
         return
-    screen.print(f"Job {number} ({accepted.name}) was accepted; following it.", markup=False)
+    leave = "cancels it" if close_job else "leaves it running"
+    screen.print(
+        f"Job {number} ({accepted.name}) was accepted; following it (Ctrl-C {leave}).", markup=False
+    )
     follower = Follower(
         client, number, quiet=quiet, cancel_on_leave=close_job, timeout_s=timeout_s, box=box
     )
@@ -351,7 +354,7 @@ def client_for(
     flags = {"masters": masters, "token_file": token_file}
     given = {name: value for name, value in flags.items() if value}
     config = load_config(given, os.environ, node_config).config
-    token = find_token(config, create=False)
+    token = client_token(config)
     return Client(config.masters, token, patience_s, tls=client_tls(config))
 
 

@@ -11,8 +11,8 @@ from holdfast.connect.report import Report
 from holdfast.model.secret import Secret
 from holdfast.node.api_views import ENDED, JobDetail
 from holdfast.node.client import POLL_S, Client
-from holdfast.node.config import find_token, load_config
-from holdfast.node.keys import client_tls
+from holdfast.node.config import load_config
+from holdfast.node.keys import client_tls, client_token
 from holdfast.node.results import RunResult, result_on_cluster
 from holdfast.plan.spec import Spec, encode_spec
 
@@ -73,5 +73,5 @@ def _awaited(client: Client, job_id: str, timeout_s: float) -> JobDetail:
 def _client(masters: str | Sequence[str] | None, token: str | Secret | None) -> Client:
     urls = masters if masters is None or isinstance(masters, str) else ",".join(masters)
     config = load_config({"masters": urls} if urls else {}, os.environ).config
-    found = token if token is not None else find_token(config, create=False)
+    found = token if token is not None else client_token(config)
     return Client(config.masters, found, tls=client_tls(config))

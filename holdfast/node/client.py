@@ -301,7 +301,7 @@ class Client:
                 told = "; ".join(f"{u}: {why}" for u, why in said.items())
                 raise Unavailable(
                     f"No master could answer within {self._patience_s:g} s. {told}."
-                    " Are the masters running, and is --masters right?",
+                    " Are the masters running (holdfast master), and is --masters right?",
                     code="client.no_answer",
                 )
             time.sleep(pause_s)

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from holdfast.errors import UserError
 from holdfast.model.secret import Secret
@@ -29,6 +30,16 @@ def join_token(config: Config, *, create: bool) -> Secret:
         return Secret(_lines(Path(config.join_token_file), "join token")[0])
     token = find_token(config, create=create)
     return Secret(_mac(token, "join token", ""))
+
+
+def client_token(config: Config) -> Secret:
+    """Return the token with which a cluster is asked.
+
+    Where all masters are this machine's own, a client may be the first who needs it: whoever types
+    `holdfast master &` and `holdfast submit` in one go is not told to start a master first.
+    """
+    own = all(_is_local(urlsplit(url).hostname or "") for url in config.masters)
+    return find_token(config, create=own)
 
 
 def seal_secrets(config: Config, token: Secret) -> list[Secret]:

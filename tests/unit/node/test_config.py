@@ -8,6 +8,7 @@ import pytest
 from holdfast.errors import UserError
 from holdfast.model.secret import Secret
 from holdfast.node.config import Config, find_token, host_and_port, load_config
+from holdfast.node.keys import client_token
 
 
 @pytest.fixture(autouse=True)
@@ -121,6 +122,14 @@ def test_the_first_start_makes_a_token_that_only_its_user_reads(home: Path) -> N
     assert len(made.reveal()) > 30
     assert stat.S_IMODE((home / "cluster" / "token").stat().st_mode) == 0o600
     assert find_token(config, create=True) == find_token(config, create=False) == made
+
+
+def test_a_client_of_this_machines_masters_may_be_the_first_who_needs_a_token(home: Path) -> None:
+    elsewhere = load_config({"masters": "http://127.0.0.1:5801,http://m2:5801"}, {}).config
+    with pytest.raises(UserError, match="as the masters have it"):
+        client_token(elsewhere)
+    made = client_token(load_config({"masters": "http://localhost:5801"}, {}).config)
+    assert made == find_token(load_config({}, {}).config, create=True)
 
 
 def test_a_token_file_of_ones_own_is_never_made(tmp_path: Path) -> None:
