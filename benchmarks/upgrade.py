@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from time import monotonic
 
-from benchmarks.report import Bar, Report, Row, holdfast, publish, versions
+from benchmarks.report import Bar, Report, Row, holdfast, publish
 from holdfast.testing.chaos.cluster import Cluster
 from holdfast.testing.chaos.jobs import ENDLESS, From, Shape
 from holdfast.testing.chaos.moments import committed
@@ -69,7 +69,7 @@ def answer(rounds: list[Round], flaws: list[str]) -> Report:
         data="A streaming job of two sources into Parquet files on a cluster of one master and two"
         f" workers with SQLite, with a checkpoint each {INTERVAL_S:g} s.",
         rounds=len(rounds),
-        peers=holdfast() | versions("pyspark"),
+        peers=holdfast(),
         table=table,
         bars=[
             Bar("savepoint and restore, times a plain submit, median", median(ratios), COST_MOST,
