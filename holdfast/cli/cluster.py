@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from holdfast.cli.crew import leaving_lines, state_of, trouble_lines
 from holdfast.cli.follow import Follower
 from holdfast.cli.job import (
     AllowPython,
@@ -30,7 +31,7 @@ from holdfast.cli.load import read_tree
 from holdfast.cli.terminal import screen
 from holdfast.connect.report import Report
 from holdfast.errors import UserError
-from holdfast.node.api_views import ENDED, ClusterView, Submit
+from holdfast.node.api_views import ENDED, Submit
 from holdfast.node.client import Client, date_text, explained_text
 from holdfast.node.config import load_config
 from holdfast.node.keys import client_tls, client_token
@@ -165,12 +166,12 @@ def list_jobs(
         print_json(found)
         return
     rows = [
-        (j.job_id, j.name, j.status, date_text(j.since_s), date_text(j.ended_s), f"{j.read:,}",
-         f"{j.written:,}", f"{j.rejected:,}", j.reason)
+        (j.job_id, j.name, j.status, j.health, date_text(j.since_s), date_text(j.ended_s),
+         f"{j.read:,}", f"{j.written:,}", f"{j.rejected:,}", j.reason or j.health_reason)
         for j in found.jobs
     ]  # fmt: skip
-    heads = ("job id", "name", "status", "submitted", "ended", "read", "written", "rejected")
-    print_grid((*heads, "reason"), rows)
+    heads = ("job id", "name", "status", "health", "submitted", "ended", "read", "written")
+    print_grid((*heads, "rejected", "reason"), rows)
 
 
 def status(
@@ -188,7 +189,8 @@ def status(
         print_json(found)
         return
     source = "the leader" if found.live else f"the store (revision {found.revision})"
-    typer.echo(f"Job {found.job_id} ({found.name}) is {found.status}, {found.health}.")
+    health = f", {found.health}" if found.health else ""
+    typer.echo(f"Job {found.job_id} ({found.name}) is {found.status}{health}.")
     if found.reason:
         typer.echo(found.reason)
     typer.echo(f"read {found.read:,} rows, rejected {found.rejected:,},"
@@ -196,8 +198,9 @@ def status(
                f" submitted {date_text(found.since_s)}; says {source}")  # fmt: skip
     for part in found.pipelines:
         age = "" if part.checkpoint_age_s is None else f", {part.checkpoint_age_s:.1f} s ago"
+        health = f", {part.health}" if part.health else ""
         typer.echo(
-            f"pipeline {part.pipeline}: {part.status}, {part.health}, checkpoint"
+            f"pipeline {part.pipeline}: {part.status}{health}, checkpoint"
             f" {part.checkpoint}{age}, committed {part.committed} {part.reason}".rstrip()
         )
         tasks = [
@@ -317,34 +320,17 @@ def cluster(
         return
     typer.echo(f"{found.leader} leads at {found.url} in term {found.term}.")
     rows = [
-        (w.worker, "DRAINING" if w.draining else "ready", w.incarnation,
+        (w.worker, state_of(w), w.incarnation,
          f"{w.held} of {w.slots}", f"{w.heard_s_ago:.1f} s ago",
          ", ".join(f"{k}={v}" for k, v in w.tags.items()))
         for w in found.workers
     ]  # fmt: skip
     print_grid(("master", "state"), list(client.masters().items()))
     print_grid(("worker", "state", "incarnation", "slots held", "heard", "tags"), rows)
-    for line in leaving_lines(found):
+    for line in (*trouble_lines(found), *leaving_lines(found)):
         typer.echo(line)
     for job_id, reason in found.set_aside.items():
         typer.echo(f"set aside: job {job_id}: {reason}")
-
-
-def leaving_lines(found: ClusterView, name: str = "") -> list[str]:
-    """Say of draining workers why they are, and what becomes of their tasks; of one or of all."""
-    lines = []
-    for w in found.workers:
-        if not w.draining or (name and w.worker != name):
-            continue
-        lines.append(f"{w.worker} is DRAINING: {w.draining}; it holds {_tasks(len(w.tasks))}")
-        lines += [f"  job {t.job_id}, task {t.task} {t.moves or 'is leaving'}" for t in w.tasks]
-    there = {w.worker for w in found.workers}
-    absent = [n for n in found.drained if n not in there and name in ("", n)]
-    return [*lines, *(f"{n} is DRAINING and not in contact" for n in absent)]
-
-
-def _tasks(count: int) -> str:
-    return "1 task" if count == 1 else f"{count or 'no'} tasks"
 
 
 def client_for(

@@ -82,7 +82,8 @@ class Follower:
         self._status, self._said_s = now.status, time.monotonic()
         rejected = f", rejected {now.rejected:,}" if now.rejected else ""
         line = f"{now.status}: read {now.read:,} rows{rejected}, committed {now.written:,}"
-        screen.print(f"{line}; {now.health}. {why}".rstrip(), markup=False)
+        health = f"; {now.health}" if now.health else ""
+        screen.print(f"{line}{health}. {why}".rstrip(), markup=False)
 
     def _look_at_the_time(self, now: JobDetail, why: str) -> None:
         """Leave the job running once it was waited for long enough."""

@@ -12,8 +12,8 @@ from holdfast.cli.cluster import (
     Patience,
     Token,
     client_for,
-    leaving_lines,
 )
+from holdfast.cli.crew import leaving_lines
 from holdfast.cli.follow import EVERY_S, TIMED_OUT
 from holdfast.cli.job import Debug
 from holdfast.cli.terminal import screen

@@ -176,7 +176,7 @@ class Pipeline:
     failures: tuple[Failure, ...] = ()
     sinks: tuple[str, ...] = ()
     policy: Policy = field(default_factory=Policy)
-    since_s: float = 0.0  # the date of the submit, for people to read
+    since_s: float = 0.0  # the date of the submit, or of its tasks' first start, for people to read
     clock_s: float = 0.0  # the same moment in the cluster's own time, which ages are measured by
     formers: tuple[Former, ...] = ()
 
@@ -307,10 +307,14 @@ def _task_event(old: Pipeline, event: object) -> Pipeline:
     named = getattr(event, "task", None)
     tasks = tuple(task.step(t, event) if named is None or t.id == named else t for t in old.tasks)
     new = replace(old, tasks=tasks)
+    fresh = old.checkpoints.next == 1 and task.first_run(old.tasks, tasks)
+    if isinstance(event, TaskStarted) and fresh:
+        # Until now no checkpoint was possible: the first is due an interval from here.
+        new = replace(new, since_s=event.at_s, clock_s=event.clock_s)
     lost = [o for o, n in zip(old.tasks, tasks, strict=True) if o.attempt != n.attempt]
     if not lost:
         return new
-    reason = event.reason if isinstance(event, TaskFailed) else "its worker was lost"
+    reason = event.reason if isinstance(event, TaskFailed | WorkerLost) else ""
     new = replace(
         _noted(new, *(Failure(t.id, t.attempt, reason) for t in lost)),
         completion=completion.step(old.completion, TasksChanged(tasks), tasks),

@@ -41,11 +41,13 @@ class TaskPlaced:
 
 @dataclass(frozen=True, slots=True)
 class TaskStarted:
-    """A worker says that it runs an attempt."""
+    """A worker says that it runs an attempt.  `at_s` is the date, `clock_s` the cluster's time."""
 
     task: str
     attempt: int
     place: Place
+    at_s: float = 0.0
+    clock_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,15 @@ class TaskFailed:
 
 @dataclass(frozen=True, slots=True)
 class WorkerLost:
-    """A worker incarnation is gone for good."""
+    """A worker incarnation is gone for good; `why` is what it last said of itself."""
 
     incarnation: str
+    why: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why its tasks are started anew."""
+        return f"its worker was lost: {self.why}" if self.why else "its worker was lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,3 +211,8 @@ def _handed_over(task: Task, to: Place) -> Task:
     return replace(
         task, status=PLACED, attempt=task.attempt + 1, place=to, to=None, moves=task.moves + 1
     )
+
+
+def first_run(old: tuple[Task, ...], new: tuple[Task, ...]) -> bool:
+    """Say whether all tasks run now, and for the first time."""
+    return old != new and all(t.attempt == 1 and t.status is TaskStatus.RUNNING for t in new)

@@ -52,6 +52,7 @@ class Cabinet:
 
     async def _load(self) -> None:
         await self.desk.read_time()
+        await self.desk.count_term()
         await self.drains.load()
         jobs = await self.desk.read_range("job/")
         pipelines = await self.desk.read_range("pipeline/")

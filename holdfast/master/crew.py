@@ -68,6 +68,10 @@ class Crew:
         if seen:
             seen.spoke_s = now_s
 
+    def troubles(self) -> dict[str, str]:
+        """Return what workers say is wrong with them."""
+        return {i: s.hello.trouble for i, s in self.seen.items() if s.hello.trouble}
+
     def overdue(self, now_s: float, patience_s: float, placed: set[str]) -> list[str]:
         """Return incarnations that are lost: silent too long, or never heard though placed on."""
         silent = {i for i, s in self.seen.items() if now_s - s.spoke_s > patience_s}

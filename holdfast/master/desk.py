@@ -8,10 +8,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+import msgspec
+
 from holdfast.core.election import Election
 from holdfast.errors import Fenced, HoldfastError, OutcomeUnknown, Unavailable
 from holdfast.master.cluster_time import CLOCK, ClusterTime
 from holdfast.master.ports import Ports
+from holdfast.master.terms import TERMS, read
 from holdfast.store.contract import Delete, Guard, Item, Put, Store
 
 LEADER = "leader"
@@ -35,6 +38,7 @@ class Desk:
         self.store = store
         self.ports = ports
         self.term = term
+        self.numbers: dict[int, int] = {}
         self.name = name
         self.settings = ports.settings
         self.time = time or ClusterTime(ports.clock)
@@ -111,6 +115,19 @@ class Desk:
     async def confirm(self, key: str, revision: int) -> None:
         """Prove that a record still stands as we know it, under our term, at this moment."""
         await self.write([Guard(key, revision)], [], key, "confirm")
+
+    @property
+    def number(self) -> int:
+        """Which leadership this is, for people: a term of its own, counted from 1."""
+        return self.numbers.get(self.term, self.term)
+
+    async def count_term(self) -> None:
+        """Have this leadership be one more than the last."""
+        item = await self.read(TERMS)
+        terms = read(item).then(self.term)
+        value, before = msgspec.json.encode(terms), item.revision if item else 0
+        await self.save(TERMS, value, before, "terms.count")
+        self.numbers = terms.numbers()
 
     async def read_time(self) -> None:
         """Take up the cluster's time from whoever led before."""

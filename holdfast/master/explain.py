@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from holdfast.core.checkpoint import Kind, Pending
 from holdfast.core.commit import CommitStatus
 from holdfast.core.completion import CompletionStatus
+from holdfast.core.former import next_of
 from holdfast.core.job import TERMINAL, Job, JobStatus
 from holdfast.core.pipeline import ACTIVE, OVER, Pipeline
 from holdfast.core.task import Task, TaskStatus
-from holdfast.master.health import Health, Report, owed_commit
+from holdfast.master.health import Health, Report, health_word, owed_commit
 from holdfast.master.ports import Settings
-from holdfast.master.unfinished import Unfinished
+from holdfast.master.unfinished import Unfinished, left_before
 from holdfast.master.unfinished import lines as left_lines
 
 SAID_AT_ONCE = 5
@@ -114,14 +115,15 @@ def explain(scene: Scene) -> Explanation:
     )
     job = scene.job
     return Explanation(
-        job.id, job.name, job.status.value, _health(scene).value, _summary(scene, waits), waits,
+        job.id, job.name, job.status.value, health_word(job.status, scene.reports)[0],
+        _summary(scene, waits), waits,
         failures,
     )  # fmt: skip
 
 
 def as_text(explained: Explanation, clock: Callable[[float], str]) -> str:
     """Return an explanation for people to read; `clock` writes a date."""
-    health = f", {explained.health}" if explained.health != Health.OK else ""
+    health = f", {explained.health}" if explained.health not in ("", Health.OK) else ""
     lines = [f"Job {explained.job} ({explained.name}) is {explained.status}{health}."]
     lines.append(explained.summary)
     for wait in explained.waits:
@@ -147,11 +149,6 @@ def _timed(scene: Scene, wait: Wait) -> Wait:
     return replace(wait, for_s=max(0.0, scene.now_s - wait.since_s))
 
 
-def _health(scene: Scene) -> Health:
-    found = [r.health for r in scene.reports.values()]
-    return next((h for h in (Health.STALLED, Health.LATE) if h in found), Health.OK)
-
-
 def _summary(scene: Scene, waits: tuple[Wait, ...]) -> str:
     job = scene.job
     late = [r for _, r in sorted(scene.reports.items()) if r.health is not Health.OK]
@@ -159,10 +156,11 @@ def _summary(scene: Scene, waits: tuple[Wait, ...]) -> str:
         return f"It failed: {job.reason or 'no reason was recorded'}"
     if late:
         worst = max(late, key=lambda r: (r.health is Health.STALLED, r.unseen, r.age_s))
-        if worst.unseen:
+        if worst.unseen or worst.ill:
             stops = "It was asked to stop. " if job.status is JobStatus.CANCELING else ""
             return f"{stops}{worst.reason}"
-        return f"Its last checkpoint is {_for(worst.age_s)} old. {worst.reason}"
+        what = "Its last checkpoint is {} old." if worst.checkpoint else "No checkpoint for {}."
+        return f"{what.format(_for(worst.age_s))} {worst.reason}"
     sentences = {
         JobStatus.PENDING: "It has not started.",
         JobStatus.RUNNING: "It runs.",
@@ -204,7 +202,7 @@ def _living(scene: Scene) -> Iterator[Wait]:
         if pipeline.status in OVER:
             continue
         before = yield from _commits(scene, pipeline)
-        if pipeline.status is not ACTIVE:
+        if pipeline.status is not ACTIVE or pipeline.owes_former:
             continue
         tasks = yield from _tasks(scene, pipeline)
         yield from _leaving(scene, pipeline)
@@ -215,11 +213,14 @@ def _living(scene: Scene) -> Iterator[Wait]:
 def _commits(scene: Scene, pipeline: Pipeline) -> Generator[Wait, None, bool]:
     """Yield the commit that is owed; return whether there is one."""
     commits = pipeline.commits
-    if commits.status is CommitStatus.SETTLED:
+    if commits.status is CommitStatus.SETTLED and not pipeline.owes_former:
         return False
     owed, report = owed_commit(pipeline), scene.reports.get(pipeline.number)
     trouble = scene.troubles.get(pipeline.number)
-    if commits.status is CommitStatus.COMMITTING:
+    first = next_of(pipeline.formers) if pipeline.owes_former else None
+    if first:
+        what, whom = left_before(pipeline, first[1], trouble)
+    elif commits.status is CommitStatus.COMMITTING:
         what = f"Pipeline {pipeline.number}: checkpoint {commits.waiting[0].number} is complete"
         what += " and is being committed."
         others = len(commits.waiting) - 1
@@ -299,10 +300,11 @@ def _pending(scene: Scene, pipeline: Pipeline, pending: Pending) -> Wait:
     places = {t.id: t.place.worker for t in pipeline.tasks if t.place}
     whom = ", ".join(f"task {t} on worker {places.get(t, '?')}" for t in missing[:SAID_AT_ONCE])
     timeout_s = pipeline.policy.timeout_s or scene.settings.timeout_s
+    answers = "1 answer" if len(missing) == 1 else f"{len(missing)} answers"
     kind = "" if pending.kind is Kind.PERIODIC else f" ({pending.kind.value})"
     return Wait(
         f"Checkpoint {pending.number}{kind} of pipeline {pipeline.number} waits for"
-        f" {_answers(len(missing)) if missing else 'its content to be stored'}.",
+        f" {answers if missing else 'its content to be stored'}.",
         whom or "the leader",
         scene.since.get(f"checkpoint {pipeline.number}"),
         f"Barriers are sent again; after {timeout_s:g} s it is given up and the next one is taken."
@@ -325,9 +327,12 @@ def _reading(scene: Scene, pipeline: Pipeline) -> Wait:
         soon = f"A checkpoint is taken every {interval_s:g} s and then committed."
     else:
         soon = "When all sources have ended, the final checkpoint is taken and committed."
+    # A source that never ends has no place in a count of ends, so none is begun for it.
+    count = f"{ended} of {len(completion.sources)} sources {'is' if ended == 1 else 'are'}"
+    said = f"reads: {count} at the end" if ended else "reads its input"
+    said = "gets on when its worker's Spark does" if report and report.ill else said
     return Wait(
-        f"Pipeline {pipeline.number} reads: {ended} of {len(completion.sources)} sources are at"
-        " their end.",
+        f"Pipeline {pipeline.number} {said}.",
         f"worker {', '.join(workers)}" if workers else "",
         (latest.at_s if latest else pipeline.since_s) or None,
         soon,
@@ -391,7 +396,3 @@ def _for(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def _answers(count: int) -> str:
-    return "1 answer" if count == 1 else f"{count} answers"

@@ -6,11 +6,13 @@ two masters say.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from holdfast.core.checkpoint import Completed
 from holdfast.core.commit import CommitStatus
+from holdfast.core.former import Former, next_of
+from holdfast.core.job import TERMINAL, JobStatus
 from holdfast.core.pipeline import ACTIVE, OVER, Pipeline
 from holdfast.core.task import TaskStatus
 
@@ -18,6 +20,10 @@ LATE_SHARE, LATE_S = 0.5, 2.5
 STALLED_SHARE, STALLED_S = 1.0, 5.0
 """A checkpoint is due one interval after the last.  It is late once it is overdue by this share of
 the interval, but not before so many seconds: a takeover takes some, whatever the interval is."""
+
+
+STALLED_SILENT_S = 10.0
+"""A Spark that has not answered for so long holds up all that runs on it."""
 
 
 class Health(StrEnum):
@@ -42,6 +48,7 @@ class Report:
 
     `commit` is the oldest checkpoint that is complete and not visible, or whose listeners have not
     run (0: none), and `commit_age_s` how long it has been complete.  `unseen`: it is what is late.
+    `ill`: a worker's Spark is.
     """
 
     pipeline: int
@@ -53,6 +60,16 @@ class Report:
     commit: int = 0
     commit_age_s: float = 0.0
     unseen: bool = False
+    ill: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ill:
+    """A worker whose Spark has not answered, or not started, for too long; `said` in its words."""
+
+    worker: str
+    silent_s: float
+    said: str
 
 
 def judged(age_s: float, interval_s: float) -> Health:
@@ -65,14 +82,25 @@ def judged(age_s: float, interval_s: float) -> Health:
 
 
 def owed_commit(pipeline: Pipeline) -> Completed | None:
-    """Return the oldest checkpoint that is complete and whose commit or listeners are owed."""
-    commits = pipeline.commits
+    """Return the oldest checkpoint that is complete and whose commit or listeners are owed.
+
+    What a life before has left comes first.
+    """
+    commits, left = pipeline.commits, _left(pipeline)
+    if left:
+        return left.unheard or left.waiting[0]
     if pipeline.status in OVER or commits.status is CommitStatus.SETTLED:
         return None  # one that is over commits nothing any more
     if commits.status is CommitStatus.COMMITTING:
         return commits.waiting[0]
     kept = pipeline.checkpoints.kept
     return next((c for c in kept if c.number == commits.through), None)
+
+
+def _left(pipeline: Pipeline) -> Former | None:
+    """Return what a life before has left that is to be finished next."""
+    first = next_of(pipeline.formers) if pipeline.status is ACTIVE else None
+    return first[1] if first else None
 
 
 def newest(pipeline: Pipeline) -> float:
@@ -121,6 +149,45 @@ def report(
     )  # fmt: skip
 
 
+def with_ill(found: Report, pipeline: Pipeline, ill: Mapping[str, Ill]) -> Report:
+    """Return the report with what is wrong with a worker that a task is on; `ill` by incarnation.
+
+    A job that takes no checkpoints is judged by this alone, and where one is late this is why.  A
+    commit that does not get through has a reason of its own, which is told first.
+    """
+    for task in pipeline.tasks if pipeline.status is ACTIVE else ():
+        sick = ill.get(task.place.incarnation) if task.place and task.live else None
+        if sick is None:
+            continue
+        worse = Health.STALLED if sick.silent_s >= STALLED_SILENT_S else Health.LATE
+        health = Health.STALLED if found.health is Health.STALLED else worse
+        said = f"Task {task.id} is on worker {sick.worker}. {sick.said}"
+        reason = f"{found.reason} {said}" if found.unseen else said
+        return replace(found, health=health, reason=reason, ill=True)
+    return found
+
+
+def health_word(status: JobStatus, reports: Mapping[int, Report]) -> tuple[str, str]:
+    """Return a job's health in a word, and the reason.
+
+    "" where there is nothing to judge: it is over, it has not started and is not late either, or
+    nobody leads.
+    """
+    health, reason = worst(reports)
+    told = reports and status not in TERMINAL
+    told = told and (status is not JobStatus.PENDING or health is not Health.OK)
+    return health.value if told else "", reason
+
+
+def worst(reports: Mapping[int, Report]) -> tuple[Health, str]:
+    """Return a job's health, which is that of its worst pipeline, and the reason in words."""
+    for health in (Health.STALLED, Health.LATE):
+        for _, report in sorted(reports.items()):
+            if report.health is health:
+                return health, report.reason
+    return Health.OK, ""
+
+
 def _due(pipeline: Pipeline) -> bool:
     """None are due once the last one is taken, nor in a job that takes none before its end."""
     return pipeline.status is ACTIVE and pipeline.final is None and pipeline.policy.periodic
@@ -129,6 +196,14 @@ def _due(pipeline: Pipeline) -> bool:
 def _unseen(pipeline: Pipeline, age_s: float, trouble: str) -> str:
     """Say what is complete and does not get through."""
     commits, why = pipeline.commits, f": {trouble.removesuffix('.')}" if trouble else ""
+    left = _left(pipeline)
+    if left:
+        number = (left.unheard or left.waiting[0]).number
+        what = "the listeners of commit" if left.unheard else "commit"
+        return (
+            f"The life before has left {what} {number} to finish, complete for {age_s:.0f} s,"
+            f" before a task may start{why}."
+        )
     if commits.status is CommitStatus.LISTENING:
         return (
             f"Commit {commits.through} is visible, and its listeners have not run for"

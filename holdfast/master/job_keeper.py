@@ -96,7 +96,7 @@ class JobKeeper(Keeper[Job]):
     async def tell(self, **said: list[str]) -> None:
         """Tell in the trail what was said as the job came; it is kept with the next change."""
         async with self.turn:  # a change that is being saved has made its trail already
-            at_s, term = round(self.seen().at_s, 3), self.desk.term
+            at_s, term = round(self.seen().at_s, 3), self.desk.number
             for what, lines in said.items():
                 short = (one[:REASON_MAX] for one in lines[:TOLD_MAX])
                 events = (Moved(at_s, "job", what, term, one) for one in short)

@@ -78,7 +78,7 @@ class Keeper(Generic[S]):
     def seen(self) -> Seen:
         """Return this moment, for the trail."""
         clock = self.desk.ports.clock
-        return Seen(clock.date(), clock.now(), self.desk.term)
+        return Seen(clock.date(), clock.now(), self.desk.number, self.desk.numbers)
 
     def beside(self, new: S) -> list[Put | Delete]:
         """Return what is to be written in the same commit as a new state."""

@@ -27,7 +27,7 @@ from holdfast.master.accept import Start, accept
 from holdfast.master.cabinet import Cabinet
 from holdfast.master.desk import Desk
 from holdfast.master.drains import moves
-from holdfast.master.health import Report
+from holdfast.master.health import Ill, Report, with_ill
 from holdfast.master.history import trim
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.pipeline_keeper import PipelineKeeper
@@ -168,7 +168,9 @@ class Leader(Cabinet):
         """Return how each pipeline of a job gets on."""
         keeper = self.jobs.get(job)
         pipelines = keeper.pipelines.values() if keeper and not keeper.terminal else ()
-        return [p.health(self._waits_of(p)) for p in pipelines]
+        hellos = {i: s.hello for i, s in self.crew.seen.items() if s.hello.trouble}
+        ill = {i: Ill(h.worker, h.silent_s, h.trouble) for i, h in hellos.items()}
+        return [with_ill(p.health(self._waits_of(p)), p.state, ill) for p in pipelines]
 
     def has_time(self, sender: str) -> bool:
         """Say whether a message can be taken in now; if not, it comes again.
@@ -228,6 +230,7 @@ class Leader(Cabinet):
         return keeper.state
 
     async def _hello(self, hello: Hello) -> None:
+        troubles = self.crew.troubles()
         replaced = self.crew.take(hello, self.desk.ports.clock.now())
         if replaced is None:
             return
@@ -237,7 +240,7 @@ class Leader(Cabinet):
         now_s, longer_s = self.desk.ports.clock.now(), self.desk.settings.progress_s
         odd += self.crew.standing(hello.incarnation, now_s, longer_s)
         for incarnation in replaced:
-            await self._lost(incarnation)
+            await self._lost(incarnation, troubles.get(incarnation, ""))
         for held in odd:
             await self._held(held, here)
         for key, task in missing:
@@ -262,7 +265,8 @@ class Leader(Cabinet):
             failure = failure or hangs(keeper.state, task, stands_s, self.desk.settings.progress_s)
         if keeper and task and task.runs_as(held.attempt, here) and failure is None:
             if task.status is TaskStatus.PLACED:
-                await keeper.handle(TaskStarted(task.id, held.attempt, here))
+                now = (self.desk.ports.clock.date(), self.desk.time.now())
+                await keeper.handle(TaskStarted(task.id, held.attempt, here, *now))
             return
         if keeper and failure is not None:
             await keeper.handle(TaskFailed(held.key.task, held.attempt, here, failure, held.fatal))
@@ -284,19 +288,19 @@ class Leader(Cabinet):
             answer = EndConfirmed(self.desk.term, report.key, report.attempt, report.source)
             self.desk.ports.workers.send(report.incarnation, answer)
 
-    async def _lost(self, incarnation: str) -> None:
+    async def _lost(self, incarnation: str, why: str) -> None:
         for keeper in list(self._keepers()):
             places = [p for t in keeper.state.tasks for p in (t.place, t.to) if p]
             if any(p.incarnation == incarnation for p in places):
-                await keeper.handle(WorkerLost(incarnation))
+                await keeper.handle(WorkerLost(incarnation, why))
 
     async def _lost_loop(self) -> None:
         clock, settings = self.desk.ports.clock, self.desk.settings
         while True:
             await clock.sleep(settings.worker_lost_s / 4)
-            placed = self.roster.placed()
+            placed, troubles = self.roster.placed(), self.crew.troubles()
             for incarnation in self.crew.overdue(clock.now(), settings.worker_lost_s, placed):
-                await self._lost(incarnation)
+                await self._lost(incarnation, troubles.get(incarnation, ""))
             if self._buried:
                 await self._trim()
             # Changes make things fast; looking at all of them makes it right.

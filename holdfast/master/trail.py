@@ -7,7 +7,7 @@ one that cannot be read is begun anew.  When a job is buried its trails become o
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -68,11 +68,15 @@ class Under:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The moment of a change: its date, a clock that only measures, and whose term it is."""
+    """The moment of a change: its date, a clock that only measures, and whose term it is.
+
+    `term` is counted for people; `numbers` gives that of the terms that records name.
+    """
 
     at_s: float
     clock_s: float
     term: int
+    numbers: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,16 +220,16 @@ def _over(
     known = under if under and under.pending == pending else None
     started_s = round(known.at_s, 3) if known else None
     took_s = round(seen.clock_s - known.clock_s, 4) if known else None
-    done = new.checkpoints.latest
+    done, term = new.checkpoints.latest, seen.numbers.get(pending.term, pending.term)
     if done is None or done.number != pending.number:
         reason = (new.checkpoints.last_failure or "it was given up")[:REASON_MAX]
         return Checked(
-            pending.number, pending.kind.value, False, pending.term, round(seen.at_s, 3),
+            pending.number, pending.kind.value, False, term, round(seen.at_s, 3),
             started_s, took_s, reason=reason,
         )  # fmt: skip
     size = event.size if isinstance(event, CheckpointStored) else None
     return Checked(
-        done.number, done.kind.value, True, pending.term, round(done.at_s, 3), started_s, took_s,
+        done.number, done.kind.value, True, term, round(done.at_s, 3), started_s, took_s,
         size, *_added(old, done),
     )  # fmt: skip
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from holdfast.core.abandoned import Abandoned
 from holdfast.core.checkpoint import Completed
+from holdfast.core.former import Former
 from holdfast.core.gather import Staged
 from holdfast.core.job import Job
+from holdfast.core.pipeline import Pipeline
 from holdfast.core.saved import Saved
 from holdfast.master.blob import Content
 from holdfast.master.ports import by_sink, commit_user
@@ -98,6 +100,17 @@ def lines(left: tuple[Unfinished, ...], finish: tuple[str, ...]) -> Iterator[str
         if one.more:
             yield f"      and {one.more} more"
     yield from finish
+
+
+def left_before(pipeline: Pipeline, left: Former, trouble: str | None) -> tuple[str, str]:
+    """Say which commit of the life before comes first, and who has to take it."""
+    sinks = ", ".join(new for _, new in left.names)
+    number = (left.unheard or left.waiting[0]).number
+    what = f"Pipeline {pipeline.number}: the life before has left "
+    what += f"the listeners of commit {number}" if left.unheard else f"commit {number}"
+    what += " to finish; no task starts before."
+    what += f" What it waits for is: {trouble}" if trouble else ""
+    return what, f"the listeners of sink {sinks}" if left.unheard else f"sink {sinks}"
 
 
 def _commits(one: Abandoned) -> list[tuple[Completed, str]]:

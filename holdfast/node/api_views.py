@@ -86,7 +86,7 @@ class JobRow(msgspec.Struct):
     reason: str
     since_s: float
     ended_s: float
-    health: str = "OK"
+    health: str = ""
     health_reason: str = ""
     checkpoint_at_s: float = 0.0
     checkpoint_age_s: float | None = None
@@ -210,6 +210,7 @@ class WorkerView(msgspec.Struct):
 
     `cpu` is how many cores it and its Spark use, `memory` how many bytes; None if it did not say.
     `draining` says why it gets no task, and its tasks go on elsewhere; "" for one that gets some.
+    `trouble` says what is wrong with its Spark, which has not answered for `silent_s`.
     """
 
     worker: str
@@ -225,6 +226,8 @@ class WorkerView(msgspec.Struct):
     memory: int | None = None
     memory_total: int | None = None
     draining: str = ""
+    trouble: str = ""
+    silent_s: float = 0.0
 
 
 class HeldView(msgspec.Struct):

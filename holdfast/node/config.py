@@ -134,6 +134,10 @@ class Config:
     orphan_s: float = option(60.0, at_least=1.0)
     #: How often a worker says that it is there.
     beat_s: float = option(0.5, at_least=0.05)
+    #: How long Spark may take to start before its worker starts anew.
+    spark_start_s: float = option(300.0, at_least=1.0)
+    #: How long Spark's Java process may not answer before its worker starts anew.
+    spark_silent_s: float = option(60.0, at_least=5.0)
     #: How long a worker that is told to end waits for its tasks to go on elsewhere.
     leave_s: float = option(25.0, at_least=0.0)
     #: How many ended jobs are remembered.
@@ -218,7 +222,8 @@ def load_config(
         raise UserError(
             "\n".join(_told(m.place, m.message) for m in report.mistakes), code="config"
         )
-    return Effective(_completed(config), {k: v for k, v in origins.items() if k in _names()})
+    names = {f.name for f in fields(Config)}
+    return Effective(_completed(config), {k: v for k, v in origins.items() if k in names})
 
 
 def find_token(config: Config, *, create: bool) -> Secret:
@@ -258,10 +263,6 @@ def host_and_port(config: Config) -> tuple[str, int]:
     found = _address(config.listen)
     assert found is not None
     return found
-
-
-def _names() -> set[str]:
-    return {f.name for f in fields(Config)}
 
 
 def _cluster() -> Path:

@@ -64,9 +64,9 @@ class Journal:
 
     async def look(self, leader: Leader) -> None:
         """Say what has changed since the last look."""
-        new = leader.desk.term != self._term
+        new = leader.desk.number != self._term
         if new:
-            self._term, self._lives = leader.desk.term, {}
+            self._term, self._lives = leader.desk.number, {}
             say("leading", term=self._term, jobs=len(leader.jobs))
             for job, reason in leader.quarantined.items():
                 log.error("a job is set aside: %s", reason, extra={"about": {"job_id": job}})

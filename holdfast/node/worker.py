@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import os
 import secrets
 import signal
@@ -21,6 +22,7 @@ from holdfast.node.trace import tracer_from_env
 from holdfast.worker import driver
 from holdfast.worker.attempt import Attempt, Runner
 from holdfast.worker.driver import Starting
+from holdfast.worker.probe import Bounds, Probe
 from holdfast.worker.worker import Worker, WorkerSettings
 
 log = logging.getLogger("holdfast")
@@ -41,7 +43,8 @@ def run_worker(config: Config, spark_log: Path) -> int:
     If Spark's JVM dies, this process starts itself anew: only a new one gets another Spark.
     """
     # The JVM boots while the masters are dialled; attempts wait for it in their threads.
-    starting = driver.begin(config.spark, config.cores or None, spark_log)
+    # How long Spark may take is the probe's to judge, which has this worker start anew.
+    starting = driver.begin(config.spark, config.cores or None, spark_log, ready_s=math.inf)
     try:
         code = asyncio.run(_serve(config, starting))
     finally:
@@ -59,7 +62,13 @@ async def _serve(config: Config, starting: Starting) -> int | None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, lambda: (at_once if stop.is_set() else stop).set())
     incarnation = secrets.token_hex(6)
-    worker, dialer = _built(config, incarnation, starting)
+    bounds = Bounds(config.spark_start_s, config.spark_silent_s)
+    probe = Probe(
+        starting.jvm, lambda: starting.started, bounds,
+        lambda: loop.call_soon_threadsafe(worker.spark_lost.set),
+    )  # fmt: skip
+    worker, dialer = _built(config, incarnation, starting, probe)
+    probe.start()
     say("worker started", name=config.name, incarnation=incarnation, masters=config.masters)
     stopping = asyncio.ensure_future(stop.wait())
     lost = asyncio.ensure_future(worker.spark_lost.wait())
@@ -75,13 +84,17 @@ async def _serve(config: Config, starting: Starting) -> int | None:
             log.error("Spark is gone; this worker starts anew. %s", starting.loss() or "")
         # The links go first: the leader then takes this worker for gone, not its tasks for failed.
         await asyncio.wait((asyncio.ensure_future(dialer.close()),), timeout=GOODBYE_S)
+        probe.close()
+        if probe.trouble.said:
+            await asyncio.to_thread(starting.jvm.kill)  # the attempts' threads wait for it
         await worker.stop()
     finally:
+        probe.close()
         for task in everything:
             task.cancel()
         await asyncio.to_thread(driver.stop, starting)  # ends whoever still waits for the session
         await asyncio.gather(*everything, return_exceptions=True)
-    for task in ended:
+    for task in ended if not starting.jvm.given_up else ():
         task.result()  # raises what ended it
     if stop.is_set():
         say("worker stopped")
@@ -122,7 +135,9 @@ async def _leave(
         )
 
 
-def _built(config: Config, incarnation: str, starting: Starting) -> tuple[Worker, Dialer]:
+def _built(
+    config: Config, incarnation: str, starting: Starting, probe: Probe
+) -> tuple[Worker, Dialer]:
     """Put a worker together, and its links."""
     token = join_token(config, create=True)
     tracer = tracer_from_env(os.environ, f"{config.name}#{incarnation}")
@@ -133,7 +148,7 @@ def _built(config: Config, incarnation: str, starting: Starting) -> tuple[Worker
     worker = Worker(
         config.name, incarnation, config.slots, config.tags, runner,
         lambda message: dialer.tell(message), settings, tracer.note if tracer else _unheard,
-        _say_ended,
+        _say_ended, lambda: probe.trouble,
     )  # fmt: skip
     dialer = Dialer(config.masters, token, worker.hello, worker.hear, say, client_tls(config))
     return worker, dialer

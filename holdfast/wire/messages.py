@@ -61,7 +61,8 @@ class Hello:
 
     `sequence` grows with each, so that a late one is not taken for the present.  `load` is for
     people to see; None from a worker that cannot say.  `leaving`: it was told to end, and waits
-    for its tasks to go on elsewhere.
+    for its tasks to go on elsewhere.  `trouble` says what is wrong with its Spark, and `silent_s`
+    for how long that has not answered.
     """
 
     worker: str
@@ -73,6 +74,8 @@ class Hello:
     held: tuple[Held, ...]
     load: Load | None = None
     leaving: bool = False
+    silent_s: float = 0.0
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from holdfast.worker.jvm import (
     COLLECTOR,
     GATEWAY,
     OWN_JAR,
+    READY_S_MAX,
     SUBMIT,
     Command,
     Jvm,
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 
 GOODBYE_S_MAX = 15
 """How long a cluster, or a listener, may take to hear that we end."""
+
+LET_GO_S_MAX = 2
+"""How long PySpark may take to let go of a JVM that is about to be killed: a frozen one answers
+nobody."""
 
 _LOG4J = """\
 rootLogger.level = warn
@@ -56,13 +61,13 @@ logger.native.level = error
 class Starting:
     """A Spark that is starting, or has started."""
 
-    def __init__(self, jvm: Jvm, settings: Settings, scratch: Scratch) -> None:
+    def __init__(self, jvm: Jvm, settings: Settings, scratch: Scratch, ready_s: float) -> None:
         self.jvm = jvm
         self.settings = settings
         self._scratch = scratch
         self._stopping = threading.Lock()
         with_thread = ThreadPoolExecutor(1, "spark-start")
-        self._session: Future[SparkSession] = with_thread.submit(_attach, jvm, settings)
+        self._session: Future[SparkSession] = with_thread.submit(_attach, jvm, settings, ready_s)
         with_thread.shutdown(wait=False)
         atexit.register(self._stop)
 
@@ -73,6 +78,11 @@ class Starting:
         the settings.
         """
         return self._session.result()
+
+    @property
+    def started(self) -> bool:
+        """Whether the session is there, or never will be."""
+        return self._session.done()
 
     def loss(self, patience_s: float = 0) -> Unavailable | None:
         """Return why the JVM is gone, or None while it lives.
@@ -85,6 +95,8 @@ class Starting:
     def _stop(self) -> None:
         with self._stopping:
             atexit.unregister(self._stop)
+            if self.jvm.given_up:
+                self.jvm.kill()  # it answers nobody, and whoever spoke to it would wait
             if self.settings.needs_goodbye and self._session.done() and self.jvm.is_alive:
                 _say_goodbye(self._session)
             with _detached(self.jvm):
@@ -93,21 +105,24 @@ class Starting:
             self._scratch.remove()
 
 
-def begin(conf: Mapping[str, str], cores: int | None, log_file: Path) -> Starting:
+def begin(
+    conf: Mapping[str, str], cores: int | None, log_file: Path, ready_s: float = READY_S_MAX
+) -> Starting:
     """Start Spark for a job with these `spark.*` settings, and return at once.
 
     Everything Spark and its JVM have to say goes to the log file, nothing to the terminal.
+    `ready_s`: how long the JVM may take to open its port.
     """
     settings = resolve(conf, cores)
     found = java.find()
     fast = aot.use(found) if not settings.by_submit else []
-    return _launch(settings, found, fast, log_file)
+    return _launch(settings, found, fast, log_file, ready_s)
 
 
 def begin_recording(cache: Path, log_file: Path) -> Starting:
     """Start Spark so that it writes the start-up cache when it ends."""
     found = java.find()
-    return _launch(resolve({}, None), found, aot.record(found, cache), log_file)
+    return _launch(resolve({}, None), found, aot.record(found, cache), log_file, READY_S_MAX)
 
 
 def stop(starting: Starting) -> None:
@@ -115,7 +130,9 @@ def stop(starting: Starting) -> None:
     starting._stop()
 
 
-def _launch(settings: Settings, found: java.Java, fast: list[str], log_file: Path) -> Starting:
+def _launch(
+    settings: Settings, found: java.Java, fast: list[str], log_file: Path, ready_s: float
+) -> Starting:
     scratch = home.claim_scratch()
     settings = _placed(settings, scratch)
     main = (GATEWAY,) if not settings.by_submit else _submit(settings, scratch)
@@ -123,7 +140,7 @@ def _launch(settings: Settings, found: java.Java, fast: list[str], log_file: Pat
     jars = [*spark_jars(), str(OWN_JAR), *settings.class_path]
     command = Command(found, jars, flags, main)
     jvm = start(command, _environment(settings, found), scratch.path, log_file)
-    return Starting(jvm, settings, scratch)
+    return Starting(jvm, settings, scratch, ready_s)
 
 
 def _placed(settings: Settings, scratch: Scratch) -> Settings:
@@ -201,7 +218,7 @@ def _environment(settings: Settings, found: java.Java) -> dict[str, str]:
     return environ
 
 
-def _attach(jvm: Jvm, settings: Settings) -> "SparkSession":
+def _attach(jvm: Jvm, settings: Settings, ready_s: float) -> "SparkSession":
     """Build the session in a JVM that is booting.  Runs in a thread of its own.
 
     Not in the main thread, where Spark would take over Ctrl-C.
@@ -214,7 +231,7 @@ def _attach(jvm: Jvm, settings: Settings) -> "SparkSession":
     _quieten()
     _keep_pandas_out()
     os.environ["PYSPARK_PYTHON"] = _python(settings)
-    port, secret = jvm.wait_ready()
+    port, secret = jvm.wait_ready(ready_s)
     if SparkContext._active_spark_context is not None:
         raise UserError(
             "This process already runs Spark, and can run only one. Stop it first"
@@ -339,7 +356,9 @@ def _detached(jvm: Jvm) -> Iterator[None]:
         server.handle_error = lambda *_: None
     if gateway:
         if jvm.is_alive:
-            gateway.shutdown()
+            letting_go = threading.Thread(target=gateway.shutdown, daemon=True)
+            letting_go.start()
+            letting_go.join(LET_GO_S_MAX)
         # From here on nobody tells the JVM about objects that Python drops.
         gateway._gateway_client.is_connected = False
     yield

@@ -102,6 +102,8 @@ class Jvm:
         self.process = process
         self.log_file = log_file
         self.gateway: Any = None  # PySpark's connection to it, once there is one
+        self.address: tuple[int, str] | None = None  # its port and secret, once it listens
+        self.given_up = ""
         self._connection = connection
         self._log_start = log_start
 
@@ -110,15 +112,15 @@ class Jvm:
         """Whether the process still runs."""
         return self.process.poll() is None
 
-    def wait_ready(self) -> tuple[int, str]:
+    def wait_ready(self, patience_s: float = READY_S_MAX) -> tuple[int, str]:
         """Wait until the JVM listens; return its port and secret."""
-        deadline = time.monotonic() + READY_S_MAX
+        deadline = time.monotonic() + patience_s
         while not self._connection.exists():
-            if not self.is_alive:
+            if self.given_up or not self.is_alive:
                 raise self.loss()
             if time.monotonic() > deadline:
                 raise Unavailable(
-                    f"Spark's Java process was not ready after {READY_S_MAX} seconds."
+                    f"Spark's Java process was not ready after {patience_s:g} seconds."
                     f" Its log is {self.log_file}.",
                     code="spark.slow",
                 )
@@ -126,10 +128,17 @@ class Jvm:
         # Spark renames the file into place, so what is there is whole.
         told = self._connection.read_bytes()
         port, length = struct.unpack(">ii", told[:8])
-        return port, told[8 : 8 + length].decode()
+        self.address = port, told[8 : 8 + length].decode()
+        return self.address
+
+    def give_up(self, why: str) -> None:
+        """Count it as gone from now on.  It may live, and somebody must kill it."""
+        self.given_up = why
 
     def loss(self) -> Unavailable:
         """Return the error that says why the JVM is gone.  Only once it is."""
+        if self.given_up:
+            return Unavailable(self.given_up, code="spark.gone")
         code = self.process.wait()
         said = self._tail()
         why = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
@@ -147,7 +156,8 @@ class Jvm:
     def loss_soon(self, patience_s: float = 1.0) -> Unavailable | None:
         """Return why the JVM is gone, or None if it lives on after that time."""
         try:
-            self.process.wait(patience_s)
+            if not self.given_up:
+                self.process.wait(patience_s)
         except subprocess.TimeoutExpired:
             return None
         return self.loss()
@@ -267,6 +277,12 @@ def _descendants(pid: int) -> dict[int, str]:
         fresh = below - found.keys()
         found |= {child: parents[child][1] for child in fresh}
     return found
+
+
+def stands_still(pid: int) -> bool:
+    """Say whether the kernel has stopped a process; no where there is no /proc."""
+    facts = _stat(Path(f"/proc/{pid}"))
+    return bool(facts) and facts[0] in ("T", "t")
 
 
 def _stat(folder: Path) -> list[str]:

@@ -32,6 +32,7 @@ from holdfast.wire.messages import (
 from holdfast.worker.attempt import Answered, Attempt, News, Over, ReachedEnd, Runner, sweep_life
 from holdfast.worker.helper import Helper
 from holdfast.worker.load import LoadMeter
+from holdfast.worker.probe import Trouble
 
 STOPPED_KEPT = 10_000
 """How many attempts that were stopped are remembered: late orders for them must not start them."""
@@ -73,6 +74,7 @@ class Worker:
         settings: WorkerSettings | None = None,
         note: Callable[..., None] = _silent,
         ended: Callable[[Attempt], None] = _silent,
+        trouble: Callable[[], Trouble] = Trouble,
     ) -> None:
         self.name = name
         self.incarnation = incarnation
@@ -93,6 +95,7 @@ class Worker:
         self._tell = tell
         self._note = note
         self._on_end = ended
+        self._trouble = trouble
         self._helper = Helper(run.loss)
         self._load = LoadMeter()
         self._sweeps: set[asyncio.Task[None]] = set()
@@ -128,10 +131,11 @@ class Worker:
         self.sequence += 1
         held = [a.held() for a in (*self.attempts.values(), *self._leaving)]
         held += self._refused.values()
+        ill = self._trouble()
         held.sort(key=lambda h: (h.key, h.attempt))
         return Hello(
             self.name, self.incarnation, self.sequence, self.term, self.slots, self.tags,
-            tuple(held), self._load.read(), self.leaving,
+            tuple(held), self._load.read(), self.leaving, ill.silent_s, ill.said,
         )  # fmt: skip
 
     def beat(self) -> None:

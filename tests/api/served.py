@@ -86,8 +86,9 @@ class Served:
         return {"Authorization": f"Bearer {self.tokens[role]}"}
 
     async def beat(
-        self, name: str = "W1", slots: int = 8, read: int = 10, written: int = 7
-    ) -> None:
+        self, name: str = "W1", slots: int = 8, read: int = 10, written: int = 7,
+        silent_s: float = 0.0, trouble: str = "",
+    ) -> None:  # fmt: skip
         """Be a worker that runs whatever is placed on it."""
         leader = self.api.master.leader
         assert leader
@@ -101,7 +102,18 @@ class Served:
         )
         await leader.hear(
             here.incarnation,
-            Hello(name, here.incarnation, self.beats, 0, slots, (("zone", "a"),), held, LOAD),
+            Hello(
+                name,
+                here.incarnation,
+                self.beats,
+                0,
+                slots,
+                (("zone", "a"),),
+                held,
+                LOAD,
+                silent_s=silent_s,
+                trouble=trouble,
+            ),
         )
 
     async def runs(self, job_id: str) -> None:

@@ -111,6 +111,10 @@ async def listeners_do_not_hear(master: Served, clock: Clock) -> None:
     clock.ahead_s += 70.0
 
 
+async def a_spark_is_silent(master: Served, clock: Clock) -> None:
+    await master.beat("W2", silent_s=7.0, trouble="Spark's Java process has not answered for 7 s.")
+
+
 TROUBLES: dict[str, Trouble] = {
     "HoldfastCommitOverdue": listeners_do_not_hear,
     "HoldfastJobStalled": no_checkpoint_for_long,
@@ -118,6 +122,7 @@ TROUBLES: dict[str, Trouble] = {
     "HoldfastCheckpointsFail": checkpoints_fail,
     "HoldfastJobRestarts": restarts,
     "HoldfastJobFailed": fails,
+    "HoldfastSparkSilent": a_spark_is_silent,
     "HoldfastStoreSlow": the_store_is_slow,
 }
 OF_THE_CLUSTER = {"HoldfastNobodyLeads", "HoldfastNoWorkers", "HoldfastJobsSetAside"}

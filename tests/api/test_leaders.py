@@ -42,11 +42,15 @@ def test_the_next_leader_tells_what_came_before_it(tmp_path: Path) -> None:
         await keeper.handle(CheckpointDue(Kind.PERIODIC, keeper.desk.term))
         seen.update(await master.get("/api/jobs/17/checkpoints"))
         seen["events"] = (await master.get("/api/jobs/17/timeline"))["events"]
-        seen["term"] = keeper.desk.term
+        seen["term"], seen["fence"] = keeper.desk.number, keeper.desk.term
 
     async def second(master: Served) -> None:
         (keeper,) = master.keepers()
-        assert keeper.desk.term > seen["term"]
+        assert (seen["term"], keeper.desk.number) == (1, 2), "people are shown a count of leaders"
+        assert keeper.desk.term > seen["fence"] + 1, "what fences leaps with each write"
+        overview = await master.get("/api/overview")
+        assert (overview["term"], (await master.get("/api/cluster"))["term"]) == (2, 2)
+        assert "holdfast_term 2\n" in (await master.http.get("/metrics")).text
         await master.runs("17")
         await master.checkpoint("17", 175)
         part = (await master.get("/api/jobs/17/checkpoints"))["pipelines"][0]
@@ -55,13 +59,13 @@ def test_the_next_leader_tells_what_came_before_it(tmp_path: Path) -> None:
         assert older == before and {c["term"] for c in older} == {seen["term"]}
         assert older[-1]["duration_s"] > 0 and older[-1]["size"] > 0 and older[-1]["rows"] == 100
         assert (third["outcome"], third["term"]) == ("FAILED", seen["term"])
-        assert (fourth["rows"], fourth["term"]) == (25, keeper.desk.term)
+        assert (fourth["rows"], fourth["term"]) == (25, keeper.desk.number)
         assert (part["completed"], part["failed"]) == (1, 0), "counted since this leader began"
         events = (await master.get("/api/jobs/17/timeline"))["events"]
         assert events[: len(seen["events"])] == seen["events"]
         later = events[len(seen["events"]) :]
         assert (later[0]["what"], later[0]["status"]) == ("leader", "LEADS")
-        assert later[0]["term"] == keeper.desk.term and "M1 leads" in later[0]["reason"]
+        assert later[0]["term"] == keeper.desk.number and "M1 leads" in later[0]["reason"]
         failure = (await master.get("/api/jobs/17/failures"))["failures"][0]
         assert failure["at_s"] > 0 and failure["worker"] == "W1"
         assert "abcabc" not in str(events)
@@ -83,7 +87,7 @@ def test_what_nobody_has_told_yet_is_of_no_term(tmp_path: Path) -> None:
         leader = master.api.master.leader
         assert leader and told == [
             ("SUBMITTED", 0), ("PENDING", 0), ("ACTIVE", 0), ("WAITING", 0),
-            ("LEADS", leader.desk.term),
+            ("LEADS", leader.desk.number),
         ]  # fmt: skip
 
     two_leaders(tmp_path, first, second)

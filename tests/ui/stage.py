@@ -44,7 +44,8 @@ class Player:
     """Workers that run whatever is placed on them.
 
     Tasks of jobs in `blocked` run but never answer a barrier; those in `failing` fail, each with
-    the given words.  `speed` is how many rows a task reads in a second.
+    the given words.  `speed` is how many rows a task reads in a second.  `silent`: for how long
+    Spark has not answered on which worker.
     """
 
     stage: Served
@@ -53,6 +54,7 @@ class Player:
     speed: int = 1_200
     blocked: set[str] = field(default_factory=set)
     failing: dict[str, str] = field(default_factory=dict)
+    silent: dict[str, float] = field(default_factory=dict)
     beats: int = 0
     rows: dict[str, int] = field(default_factory=dict)
 
@@ -85,6 +87,7 @@ class Player:
                         read=rows, written=rows * 9 // 10,
                     )
                 )  # fmt: skip
+        silent_s = self.silent.get(name, 0.0)
         hello = Hello(
             name,
             here.incarnation,
@@ -94,6 +97,8 @@ class Player:
             (("zone", "a"),),
             tuple(held),
             Load(1.25, 4, 3 * 10**9, 16 * 10**9),
+            silent_s=silent_s,
+            trouble=f"Spark has not answered for {silent_s:.0f} s." if silent_s else "",
         )
         await leader.hear(here.incarnation, hello)
 

@@ -159,6 +159,24 @@ def test_a_worker_shows_what_it_uses_of_its_machine(visit: Visit) -> None:
     expect(load).to_contain_text("3.0 GB of 16.0 GB")
 
 
+def test_a_spark_that_is_silent_is_told_by_its_worker_and_its_jobs(
+    visit: Visit, stage: Stage
+) -> None:
+    stage.submit("silent", job_text("silent one", 1_000))
+    visit.go("#/jobs/silent")
+    expect(visit.page.get_by_test_id("graph")).to_contain_text("on W")
+    stage.player.silent = {"W1": 12.0, "W2": 12.0}
+    alarm = visit.page.get_by_test_id("alarm")
+    expect(alarm).to_contain_text("STALLED: Task")
+    expect(alarm).to_contain_text("Spark has not answered for 12 s.")
+    visit.go("#/workers")
+    worker = visit.page.get_by_role("region", name="Worker W1")
+    expect(worker).to_contain_text("Spark has not answered for 12 s.")
+    expect(worker.locator(".mark")).to_have_text("trouble")
+    stage.player.silent = {}
+    expect(worker.get_by_text("trouble")).to_have_count(0)
+
+
 def test_a_savepoint_and_a_restore_from_the_page(visit: Visit, stage: Stage) -> None:
     stage.submit("saved", job_text("saved one", 1_000))
     visit.go("#/jobs/saved")

@@ -166,8 +166,8 @@ class Board:
                 self.term, self.lives, self.gone, self.past = 0, {}, {}, {}
                 self._grow()
             return
-        if leader.desk.term != self.term:
-            self.term, self.lives, self.gone, self.past = leader.desk.term, {}, {}, {}
+        if leader.desk.number != self.term:
+            self.term, self.lives, self.gone, self.past = leader.desk.number, {}, {}, {}
             self._dirty = set(leader.jobs)
         due = now_s - self._looked_s >= LOOK_S
         if due:

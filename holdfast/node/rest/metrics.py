@@ -92,8 +92,8 @@ class MetricPaths:
         info.add(1, version=version("holdfast"), master=self.api.master.name)
         leads = Family("holdfast_leads", "gauge", "1 if this master leads.")
         leads.add(int(leader is not None))
-        term = Family("holdfast_term", "gauge", "The term in which this master leads; 0 if not.")
-        term.add(leader.desk.term if leader else 0)
+        term = Family("holdfast_term", "gauge", "Its term as leader, counted from 1.")
+        term.add(leader.desk.number if leader else 0)
         memory = Family("process_resident_memory_bytes", "gauge", "The most memory it has used.")
         memory.add(usage.ru_maxrss * 1024)
         cpu = Family("process_cpu_seconds", "counter", "Processor time it has used.")
@@ -176,11 +176,15 @@ def _cluster(leader: Leader, api: Api, statuses: Counter[str]) -> list[Family]:
 def _loads(crew: list[WorkerView]) -> list[Family]:
     cpu = Family("holdfast_worker_cpu_cores", "gauge", "Cores that a worker and its Spark use.")
     memory = Family("holdfast_worker_memory_bytes", "gauge", "Memory that they use.")
+    silent = Family(
+        "holdfast_worker_spark_silent_seconds", "gauge", "How long a worker's Spark is silent."
+    )  # fmt: skip
     for worker in crew:
+        silent.add(worker.silent_s, worker=worker.worker)
         if worker.cpu is not None and worker.memory is not None:
             cpu.add(worker.cpu, worker=worker.worker)
             memory.add(worker.memory, worker=worker.worker)
-    return [cpu, memory]
+    return [cpu, memory, silent]
 
 
 def _jobs(leader: Leader, api: Api) -> list[Family]:

@@ -103,15 +103,15 @@ class ClusterPaths:
         leader, mark = self.api.leading(), await self.api.mark()
         crew = (await self.api.cluster()).workers if leader else []
         living = [j for j in jobs.jobs if not j.ended_s and j.status != "DAMAGED"]
-        health = {h.value: 0 for h in Health} | Counter(j.health for j in living)
-        late = [j for j in living if j.health != Health.OK]
+        health = {h.value: 0 for h in Health} | Counter(j.health for j in living if j.health)
+        late = [j for j in living if j.health in (Health.LATE, Health.STALLED)]
         late.sort(key=lambda j: (j.health != Health.STALLED, -(j.checkpoint_age_s or 0.0)))
         return Overview(
             version=version("holdfast"),
             master=self.api.master.name,
             leader=mark.name if mark else "",
             url=mark.url if mark else "",
-            term=leader.desk.term if leader else 0,
+            term=leader.desk.number if leader else 0,
             live=leader is not None,
             change=self.api.board.version,
             by_status=dict(Counter(j.status for j in jobs.jobs)),

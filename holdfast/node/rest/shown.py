@@ -4,10 +4,10 @@ import time
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 
-from holdfast.core.job import TERMINAL, Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import TERMINAL, Job, JobStatus
+from holdfast.core.pipeline import OVER, Pipeline
 from holdfast.core.task import Task
-from holdfast.master.health import Health, Report
+from holdfast.master.health import Report, health_word
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
@@ -28,6 +28,12 @@ from holdfast.plan.mask import masked_text
 from holdfast.wire.messages import Held, Load
 
 
+def health_told(status: JobStatus, reports: Mapping[int, Report]) -> tuple[str, str]:
+    """Return a job's health in a word ("": there is nothing to judge), and the reason."""
+    word, reason = health_word(status, reports)
+    return word, masked_text(reason)
+
+
 def detail(
     job: Job,
     pipelines: Iterable[Pipeline],
@@ -43,8 +49,8 @@ def detail(
 ) -> JobDetail:
     """Return all about a job, from its records and, if `live`, from what the leader hears."""
     parts = list(pipelines)
-    views = [_pipeline(p, reports or {}, held or {}, waits or {}, sight) for p in parts]
-    health, reason = worst(reports or {})
+    views = [_pipeline(p, job.status, reports or {}, held or {}, waits or {}, sight) for p in parts]
+    health, reason = health_told(job.status, reports or {})
     tasks = [t for v in views for t in v.tasks]
     done = [p.checkpoints.latest.totals for p in parts if p.checkpoints.latest]
     over = job.status in TERMINAL
@@ -54,7 +60,7 @@ def detail(
     dates = [v.checkpoint_at_s for v in views]
     return JobDetail(
         job.id, job.incarnation, job.name, job.status.value, masked_text(job.reason), job.since_s,
-        job.ended_s, health.value,
+        job.ended_s, health,
         job.totals.read if over else max(sum(d.read for d in done), sum(t.read for t in tasks)),
         job.totals.written if over else sum(d.written for d in done),
         job.totals.bytes if over else sum(d.bytes for d in done),
@@ -90,8 +96,7 @@ def live_row(leader: Leader, keeper: JobKeeper, sight: Sight | None, mode: str =
     if job.status in TERMINAL:
         return found
     reports = {r.pipeline: r for r in leader.health(job.id)}
-    health, found.health_reason = worst(reports)
-    found.health = health.value
+    found.health, found.health_reason = health_told(job.status, reports)
     found.checkpoint_age_s = round(max((r.age_s for r in reports.values()), default=0.0), 3)
     owed = [r.commit_age_s for r in reports.values() if r.commit]
     found.commit_age_s = round(max(owed), 3) if owed else None
@@ -111,15 +116,6 @@ def live_row(leader: Leader, keeper: JobKeeper, sight: Sight | None, mode: str =
     return found
 
 
-def worst(reports: Mapping[int, Report]) -> tuple[Health, str]:
-    """Return a job's health, which is that of its worst pipeline, and the reason in words."""
-    for health in (Health.STALLED, Health.LATE):
-        for _, report in sorted(reports.items()):
-            if report.health is health:
-                return health, masked_text(report.reason)
-    return Health.OK, ""
-
-
 def workers(leader: Leader, board: Board | None, now_s: float) -> list[WorkerView]:
     """Return the workers in contact, with what each holds."""
     used: dict[str, int] = {}
@@ -133,7 +129,8 @@ def workers(leader: Leader, board: Board | None, now_s: float) -> list[WorkerVie
             seen.hello.worker, incarnation, seen.hello.slots, len(seen.hello.held),
             dict(seen.hello.tags), round(now_s - seen.at_s, 3), used.get(incarnation, 0),
             [_held(h, board, _moves(leader, incarnation, h)) for h in seen.hello.held],
-            *_load(seen.hello.load), leader.drains.reason(seen.hello),
+            *_load(seen.hello.load), leader.drains.reason(seen.hello), seen.hello.trouble,
+            round(seen.hello.silent_s, 3),
         )
         for incarnation, seen in sorted(leader.crew.seen.items())
     ]  # fmt: skip
@@ -143,7 +140,7 @@ def cluster_view(leader: Leader, master: Master, board: Board) -> ClusterView:
     """Return who leads and who works."""
     crew = workers(leader, board, master.ports.clock.now())
     return ClusterView(
-        master.name, master.url, leader.desk.term, crew, dict(leader.quarantined),
+        master.name, master.url, leader.desk.number, crew, dict(leader.quarantined),
         sum(w.slots for w in crew), sum(w.used for w in crew), version("holdfast"),
         sorted(leader.drains.names),
     )  # fmt: skip
@@ -173,6 +170,7 @@ def _held(held: Held, board: Board | None, moves: str) -> HeldView:
 
 def _pipeline(
     pipeline: Pipeline,
+    status: JobStatus,
     reports: Mapping[int, Report],
     held: Mapping[tuple[int, str], Held],
     waits: Mapping[tuple[int, str], str],
@@ -180,12 +178,13 @@ def _pipeline(
 ) -> PipelineView:
     number, latest = pipeline.number, pipeline.checkpoints.latest
     report = reports.get(number)
+    judged = {number: report} if report and pipeline.status not in OVER else {}
     checks = sight.checks.get(number) if sight else None
     rates = sight.rates if sight else {}
     return PipelineView(
         number,
         pipeline.status.value,
-        report.health.value if report else Health.OK.value,
+        health_told(status, judged)[0],
         latest.number if latest else 0,
         latest.at_s if latest else 0.0,
         round(report.age_s, 3) if report else None,

@@ -91,7 +91,7 @@ class ClusterV2:
             cancelledJobs=str(counts.get("CANCELED", 0)),
             pendingJobs=str(counts.get("PENDING", 0)),
             leader=mark.name if mark else "",
-            term=str(leader.desk.term) if leader else "",
+            term=str(leader.desk.number) if leader else "",
             stalledJobs=str(sum(j.health == Health.STALLED for j in living)),
             lateJobs=str(sum(j.health == Health.LATE for j in living)),
         )

@@ -19,7 +19,7 @@ from holdfast.node.api import Api
 from holdfast.node.rest.board import Sight
 from holdfast.node.rest.route import Ask, Handler, Permission, Route, Text
 from holdfast.node.rest.scene import scene_of
-from holdfast.node.rest.shown import restarts_of, worst
+from holdfast.node.rest.shown import health_told, restarts_of
 from holdfast.node.rest.sketch import Sketch
 from holdfast.node.rest.v2_metrics import committed, metrics_of
 from holdfast.node.rest.v2_pending import pending
@@ -187,8 +187,7 @@ class JobsV2:
         if isinstance(found.watermark, int):
             found.lagSeconds = _lag_s(found.watermark)
         reports = {r.pipeline: r for r in leader.health(job.id)}
-        health, found.checkpointHealthReason = worst(reports)
-        found.checkpointHealth = health.value
+        found.checkpointHealth, found.checkpointHealthReason = health_told(job.status, reports)
         ages = [r.age_s for r in reports.values()]
         last_s: float = min((r.checkpoint_at_s for r in reports.values()), default=0.0)
         found.secondsSinceLastCheckpoint = round(max(ages), 3) if ages else None
@@ -211,11 +210,11 @@ class JobsV2:
     def _short(self, leader: Leader, keeper: JobKeeper, *, full: bool) -> JobSummary:
         job, sight = keeper.state, self.api.sight(keeper.state.id)
         reports = {r.pipeline: r for r in leader.health(job.id)}
-        health, _ = worst(reports)
+        health, _ = health_told(job.status, reports)
         ages = [r.age_s for r in reports.values()]
         found = JobSummary(
             job.id, job.name, job.status.value, date_text(job.since_s), _start(job, sight),
-            health.value, round(max(ages), 3) if ages else None,
+            health, round(max(ages), 3) if ages else None,
         )  # fmt: skip
         if full:
             parts = tuple(k.state for _, k in sorted(keeper.pipelines.items()))
@@ -280,7 +279,7 @@ def _info(job: Job, parts: tuple[Pipeline, ...], sketch: Sketch, sight: Sight | 
         metrics=metrics_of(job, parts, sight, visible),
         incarnation=job.incarnation,
         lastCheckpointTime=date_text(last_s) if last_s else None,
-        secondsSinceLastCheckpoint=round(max(0.0, time.time() - last_s), 3) if last_s else None,
+        secondsSinceLastCheckpoint=None,
         checkpointHealth="UNKNOWN",
         checkpointHealthReason="No leader measures it at this moment.",
         restartCount=restarts_of(parts, sight),
@@ -302,7 +301,7 @@ def _over(job: Job, parts: tuple[Pipeline, ...], sketch: Sketch, sight: Sight | 
     found = _info(job, parts, sketch, sight)
     found.errorMsg = masked_text(job.reason) if job.status is JobStatus.FAILED else None
     found.finishTime = found.finishedTime = date_text(job.ended_s)
-    found.checkpointHealth, found.checkpointHealthReason = "OK", ""
+    found.checkpointHealth, found.checkpointHealthReason = "", ""
     found.explain = "" if job.status is not JobStatus.FAILED else f"It failed: {found.errorMsg}"
     found.committedRows = job.totals.written
     found.secondsSinceLastCheckpoint = found.lagSeconds = None

@@ -106,7 +106,7 @@ def test_a_commit_that_is_not_done_names_the_sink() -> None:
 
 def test_a_job_that_reads_says_when_it_commits() -> None:
     said = told(scene(JobStatus.RUNNING))
-    assert "It runs.\n" in said and "reads: 0 of 1 sources are at their end." in said
+    assert "It runs.\n" in said and "Pipeline 1 reads its input." in said
     assert "A checkpoint is taken every 1 s" in said
     once = pipeline(policy=Policy(periodic=False))
     assert "When all sources have ended" in told(scene(JobStatus.RUNNING, once))

@@ -10,7 +10,16 @@ from holdfast.core.completion import Completion
 from holdfast.core.pipeline import Pipeline, PipelineStatus
 from holdfast.core.policy import Policy
 from holdfast.core.task import Place, Task, TaskStatus
-from holdfast.master.health import Ages, Health, Report, ages, report
+from holdfast.master.health import (
+    STALLED_SILENT_S,
+    Ages,
+    Health,
+    Ill,
+    Report,
+    ages,
+    report,
+    with_ill,
+)
 
 RUNNING = Task("t1", ("a",), status=TaskStatus.RUNNING, place=Place("w1", "w1#1"))
 DONE = Completed(7, Kind.PERIODIC, "blob", 6, at_s=1000.0)
@@ -149,3 +158,25 @@ def test_ages_are_told_by_the_clusters_time_or_since_the_record_was_taken_over()
     assert ages(WAITING, 100.0, 99.0) == Ages(1.0, 1.0), "an older record has no such moment"
     fresh = replace(PIPELINE, checkpoints=Checkpoints(), clock_s=70.0)
     assert ages(fresh, 100.0, 99.0) == Ages(30.0)
+
+
+def test_a_silent_spark_is_health_even_of_a_job_without_checkpoints() -> None:
+    batch = replace(PIPELINE, policy=Policy(periodic=False))
+    well = report(batch, Ages(999), 10, {}, "")
+    said = "Spark's Java process has not answered for 6 s."
+    for silent_s, health in ((6.0, Health.LATE), (STALLED_SILENT_S, Health.STALLED)):
+        told = with_ill(well, batch, {"w1#1": Ill("w1", silent_s, said)})
+        assert (told.health, told.reason) == (health, f"Task t1 is on worker w1. {said}")
+    assert with_ill(well, batch, {"w2#1": Ill("w2", 60.0, said)}) == well, "it is not on that one"
+    over = replace(batch, status=PipelineStatus.FINISHED)
+    assert with_ill(well, over, {"w1#1": Ill("w1", 60.0, said)}) == well
+
+
+def test_a_silent_spark_does_not_hide_a_commit_that_does_not_get_through() -> None:
+    owed = replace(DONE, clock_s=0.0)
+    commits = Commits((owed,), 6, 6)
+    stuck = report(replace(PIPELINE, commits=commits), Ages(3, 99), 10, {}, "", "It is locked.")
+    ill = {"w1#1": Ill("w1", 6.0, "Spark is silent.")}
+    told = with_ill(stuck, PIPELINE, ill)
+    assert told.health is Health.STALLED and told.unseen
+    assert "It is locked. Task t1 is on worker w1. Spark is silent." in told.reason

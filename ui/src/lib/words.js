@@ -8,7 +8,7 @@ const TONES = {
   FINISHED: 'ok', FAILED: 'bad', CANCELED: 'quiet', SAVEPOINT_DONE: 'ok', DAMAGED: 'bad',
   active: 'busy', stopping: 'late', stopped: 'quiet', failing: 'bad', failed: 'bad', finished: 'ok',
   waiting: 'late', placed: 'quiet', running: 'busy', done: 'ok',
-  OK: 'ok', LATE: 'late', STALLED: 'bad', DRAINING: 'late', COMPLETED: 'ok', SUBMITTED: 'quiet', LEADS: 'quiet',
+  OK: 'ok', LATE: 'late', STALLED: 'bad', DRAINING: 'late', TROUBLE: 'bad', COMPLETED: 'ok', SUBMITTED: 'quiet', LEADS: 'quiet',
 }
 
 export const tone = (word) => TONES[word] || TONES[String(word).toLowerCase()] || 'quiet'
