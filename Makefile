@@ -96,7 +96,7 @@ kills: $(READY) ## Kill a bounded job till it ends, in each sink (SINK=delta KIL
 frozen: $(READY) ## Stop all masters for 30 s: do writers go on? (SINK=files STORE=etcd)
 	@$(PY) -m holdfast.testing.chaos.frozen --store $(STORE) $(if $(SINK),--sink $(SINK))
 
-trouble: $(READY) ## Provoke what hangs on real processes; who says so, and how soon? (ONLY=hook,lock,clocks)
+trouble: $(READY) ## Provoke what hangs on real processes; who says so, and how soon? (ONLY=hook,lock,clocks,spark)
 	@$(PY) -m tests.cluster.trouble $(ONLY)
 
 crowd: $(READY) ## Submit many jobs at once to two small workers (CROWD=200)
