@@ -110,6 +110,40 @@ def test_a_job_that_fails_shows_none_of_its_rows(holdfast: Run, tmp_path: Path) 
     assert visible(tmp_path / "out") == []
 
 
+COPIES = """
+env { job.mode = BATCH }
+source {
+  LocalFile {
+    path = "PLACE/in", file_format_type = csv, row_error_handle_way = WAY
+    schema { fields { id = int, name = string } }
+  }
+}
+sink { LocalFile { path = "PLACE/out", file_format_type = json } }
+"""
+
+
+def test_a_row_that_does_not_fit_is_counted_or_ends_the_job_at_once(
+    holdfast: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text('1,"a\nb"\n2,c\nx3,d\n4\n')
+    job = COPIES.replace("PLACE", str(tmp_path))
+    (tmp_path / "job.conf").write_text(job.replace("WAY", "FAIL"))
+    ran = holdfast("run", "job.conf", "--log-format", "json", "--log-file", "job.log")
+    assert ran.returncode == 1
+    place = f"Source[0]-LocalFile cannot read {tmp_path}/in/a.csv, line 4: column id = 'x3' is not"
+    assert place in ran.stderr and "An error occurred while calling" not in ran.stderr
+    assert "Traceback" not in ran.stderr and visible(tmp_path / "out") == []
+    logged = [json.loads(line) for line in (tmp_path / "job.log").read_text().splitlines()]
+    assert {line["attempt"] for line in logged if "attempt" in line} <= {1}, "tried again"
+    (tmp_path / "job.conf").write_text(job.replace("WAY", "SKIP"))
+    ran = holdfast("run", "job.conf")
+    assert ran.returncode == 0, ran.stderr
+    for name, rows in (("Read", 2), ("Write", 2), ("Rejected", 2)):
+        assert f"Total {name} Count".ljust(26) + f": {rows:>19}" in ran.stderr
+    assert "2 rows were left out: row_error_handle_way = SKIP" in ran.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

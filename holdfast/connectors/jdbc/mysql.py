@@ -47,6 +47,9 @@ TYPES = {
     "row": "json",
 }  # fmt: skip
 
+EACH_ITSELF = "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+"""Keys that differ in case or an accent are two rows; most servers take them for one."""
+
 COLUMNS = """
 select column_name, column_type, is_nullable = 'YES', column_default is not null
   or is_nullable = 'YES' or extra like '%%auto_increment%%' or extra like '%%DEFAULT_GENERATED%%',
@@ -144,8 +147,10 @@ class MySql(Database):
         match kind.kind:
             case "decimal":
                 return f"decimal({kind.precision},{min(kind.scale, 30)})"
-            case "string" if key or 0 < length <= 16_000:
-                return f"varchar({length or 255})"
+            case "string" if key:
+                return f"varchar({length or 255}) {EACH_ITSELF}"
+            case "string" if 0 < length <= 16_000:
+                return f"varchar({length})"
             case "string":
                 return "longtext"
             case "bytes" if key:

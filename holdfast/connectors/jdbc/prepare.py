@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.connect.sink import Opening
 from holdfast.connectors.jdbc.database import Database, Found, Session
+from holdfast.connectors.jdbc.exact import narrow
 from holdfast.connectors.jdbc.opening import Order, data_exists, is_opened
 from holdfast.connectors.jdbc.options import DataSaveMode, JdbcSinkOptions, SchemaSaveMode
 from holdfast.connectors.jdbc.target import Target, key_of
@@ -15,14 +16,16 @@ CREATES = (SchemaSaveMode.RECREATE_SCHEMA, SchemaSaveMode.CREATE_SCHEMA_WHEN_NOT
 FAMILIES = {
     "numbers": ("int", "serial", "numeric", "decimal", "real", "double", "float", "money", "year"),
     "bytes": ("bytea", "blob", "binary"),
-    "times": ("date", "time"),
+    "moments": ("date", "timestamp", "datetime"),
+    "times of day": ("time",),
 }
 """Database types by the words in their names; any other takes what its text says."""
 
 KINDS = {
     "numbers": ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
     "bytes": ("bytes", "binary_vector"),
-    "times": ("date", "time", "timestamp", "timestamp_tz"),
+    "moments": ("date", "timestamp", "timestamp_tz"),
+    "times of day": ("time",),
     "truth values": ("boolean",),
     "lists and maps": ("array", "map", "row", "float_vector"),
 }
@@ -167,6 +170,8 @@ def _fits(column: Column, found: Found) -> bool:
     have = next((family for family, kinds in KINDS.items() if kind in kinds), None)
     name = found.type.lower()
     want = next((f for f, words in FAMILIES.items() if any(w in name for w in words)), None)
+    if name.endswith("[]") and kind == "array":
+        return narrow(column.type.parts[0], name.removesuffix("[]")) == ()
     if have is None or want is None or name.endswith("[]"):
         return True
     return have == want or (have == "truth values" and want == "numbers")

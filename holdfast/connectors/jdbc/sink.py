@@ -65,7 +65,9 @@ each. Slices follow each other. An update that changes a key deletes the old one
 
 **Values.** Instants (`timestamp_tz`) are written in UTC. Lists become arrays of PostgreSQL where
 the column is one; maps, rows and other lists become JSON. Values that do not fit fail the job
-when they are staged, never at the commit. [Values](../values.md)
+when they are staged, never at the commit; among them are those that the database would round or
+cut without a word (`1.005` for `numeric(10,2)`, a moment for a `DATE`, parts of a second for
+MySQL's `DATETIME`). Widen the column, or convert the value before (Sql). [Values](../values.md)
 
 **query.** One `INSERT ... VALUES` with `?` or `:name` is turned into an INSERT that reads the
 staging table, with its expressions and its ON CONFLICT or ON DUPLICATE KEY part. Other statements

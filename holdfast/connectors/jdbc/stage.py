@@ -13,6 +13,7 @@ from holdfast.connect.tables import Rows
 from holdfast.connectors.jdbc.columns import sent, staged_name
 from holdfast.connectors.jdbc.content import CHUNK, ORDER, PUT
 from holdfast.connectors.jdbc.database import STAGE, Database, Found, Loading, Staged
+from holdfast.connectors.jdbc.exact import Exact, checks
 from holdfast.connectors.jdbc.target import Target
 from holdfast.connectors.jdbc.task import RESULT, Task
 from holdfast.model.table import KIND, SEQUENCE, Table
@@ -82,7 +83,8 @@ def load(
         names.append(CHUNK)
     kinds = tuple(types[n].removesuffix(" NOT NULL").removesuffix(" NULL") for n in names)
     loading = Loading(staged.table, tuple(names), kinds, batch_rows, apart)
-    task = Task(database, loading, target.ordered and made_here)
+    sources, exact = target.sources, _exact(rows, target, kinds)
+    task = Task(database, loading, target.ordered and made_here, sources, exact, target.shown)
     if batches := _batches(rows, target):
         return [Chunk(*cast(list[int], one)) for one in batches.run(task.load)]
     frame = _frame(rows, target, columns, database.json_type == "jsonb")
@@ -90,6 +92,16 @@ def load(
         result = frame.mapInArrow(task, RESULT).toArrow()
     listed = zip(*(cast(list[int], c.to_pylist()) for c in result.columns), strict=True)
     return [Chunk(*one) for one in listed]
+
+
+def _exact(rows: Rows, target: Target, kinds: Sequence[str]) -> tuple[Exact, ...]:
+    """Return the columns whose values must be looked at before they are sent."""
+    columns = []
+    for source, kind in zip(target.sources, kinds, strict=False):
+        column = rows.table.column(source)
+        assert column is not None
+        columns.append((source, column.type, kind))
+    return checks(target.shown, columns)
 
 
 def _batches(rows: Rows, target: Target) -> Batches | None:

@@ -3,6 +3,7 @@
 Each task of a job imports this anew, so it imports little.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -11,12 +12,25 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.connectors.jdbc.content import CHUNK, ORDER
-from holdfast.connectors.jdbc.database import Database, Loading
+from holdfast.connectors.jdbc.database import STAGE, Database, Loading
+from holdfast.connectors.jdbc.exact import Exact
+from holdfast.errors import UserError
 from holdfast.model.tree import Plain
 
 RESULT = "chunk bigint, rows bigint, bytes bigint"
 PARTITION_ROWS = 1 << 40
 """More rows than one Spark partition has."""
+
+
+VALUES = ("22", "23")
+"""SQLSTATE classes of values that do not fit."""
+
+VALUE_NUMBERS = (1048, 1062, 1264, 1265, 1292, 1366, 1406, 1411, 3140, 4025)
+"""Errors of MySQL that say the same."""
+
+_STAGED = re.compile(rf"(?:COPY )?{STAGE}\w+(?:, line \d+,?)?")
+_STAGED_COLUMN = re.compile(r"(column |[\"'`.])c(\d+)(?=[\"'`:,\s]|$)")
+"""How a server names the columns of a staging table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +41,15 @@ class Task:
     loading: Loading
     ordered_here: bool
     """Whether the order of rows is the one they come in, for want of a better."""
+
+    names: tuple[str, ...] = ()
+    """What the columns are called in the stream."""
+
+    exact: tuple[Exact, ...] = ()
+    """The columns that the database might change a value of."""
+
+    target: str = ""
+    """The table that the rows are for, as messages name it."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Load rows; yield one row that tells of them."""
@@ -43,8 +66,30 @@ class Task:
         chunk, first = task.taskAttemptId(), task.partitionId() * PARTITION_ROWS
         full = (b for b in batches if b.num_rows)
         head = next(full, None)
-        if head is not None:
-            yield [*self._load(head, full, chunk, first)]
+        if head is None:
+            return
+        try:
+            found = self._load(head, full, chunk, first)
+        except UserError as error:
+            raise self._told(error) from error
+        yield [*found]
+
+    def _told(self, error: UserError) -> UserError:
+        """Return what the server said of a staging table, about the table and its columns."""
+        if error.code != "sink.refused":
+            return error
+
+        def named(found: re.Match[str]) -> str:
+            number = int(found[2])
+            return f"{found[1]}{self.names[number] if number < len(self.names) else found[0]}"
+
+        said = _STAGED.sub(self.target, _STAGED_COLUMN.sub(named, str(error)))
+        state, number = str(error.about.get("sqlstate", "")), error.about.get("number")
+        remedy = ""
+        if state.startswith(VALUES) or number in VALUE_NUMBERS:
+            remedy = " Correct the value, convert it before (Sql), or change the column."
+        message = f"Jdbc cannot write to {self.target}: {said}.{remedy}"
+        return UserError(message, code=error.code, **error.about)
 
     def _load(
         self, head: pa.RecordBatch, rest: Iterator[pa.RecordBatch], chunk: int, first: int
@@ -64,6 +109,8 @@ class Task:
     def _whole(self, batch: pa.RecordBatch, chunk: int, first: int) -> pa.RecordBatch:
         """Add what only the task knows, and turn instants to UTC."""
         arrays: list[Any] = [_in_utc(column) for column in batch.columns]
+        for one in self.exact:
+            arrays[one.at] = _in_utc(one.sent(batch, self.names))
         names = list(batch.schema.names)
         count = batch.num_rows
         if self.ordered_here:

@@ -1,16 +1,19 @@
-"""Read JSON files inside Spark's Python workers: plain files in parallel, others one to a task."""
+"""Read JSON files inside Spark's Python workers: plain files in parallel, packed ones whole."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
-from urllib.parse import unquote
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 
+from holdfast.connectors.local_file.archives import BROKEN
 from holdfast.connectors.local_file.folders import with_folders
+from holdfast.connectors.local_file.formats import Format
 from holdfast.connectors.local_file.json_rows import JsonRows
 from holdfast.connectors.local_file.judge import Judge
+from holdfast.connectors.local_file.reasons import why
+from holdfast.connectors.local_file.unpack import Packing, texts
 from holdfast.errors import UserError
 from holdfast.model.table import Column
 from holdfast.model.tree import Plain
@@ -18,10 +21,18 @@ from holdfast.model.tree import Plain
 BLOCK_BYTES = 4 << 20
 LOOK_BYTES = 1 << 16
 
+PACKING = Packing(Format.JSON)
+"""Files that say by their names whether they are packed."""
+
+Places = Callable[[int], str]
+
 
 @dataclass(frozen=True, slots=True)
 class JsonReader:
-    """Reads parts of JSON files.  A part owns the lines that begin in it."""
+    """Reads parts of JSON files.
+
+    A part owns the lines that begin in it; the one that has the begin of a packed file, all of it.
+    """
 
     rows: JsonRows
     folders: tuple[Column, ...]
@@ -37,8 +48,12 @@ class JsonReader:
         number, parts = cast(tuple[int, list[tuple[str, int, int]]], split)
         judge = self.judge.of(number)
         for path, first, end in parts:
-            for at, block in _blocks(Path(path), first, end):
-                table = self.rows.block(block, _Places(path, at, block), judge)
+            if PACKING.applies(path):
+                blocks = _unpacked(path) if first == 0 else iter(())
+            else:
+                blocks = _blocks(Path(path), first, end)
+            for places, block in blocks:
+                table = self.rows.block(block, places, judge)
                 yield from with_folders(table, path, self.folders, self.names)
 
 
@@ -48,7 +63,6 @@ class _Places:
 
     path: str
     at: int
-    block: bytes
 
     def __call__(self, number: int) -> str:
         before = 0
@@ -60,7 +74,35 @@ class _Places:
         return f"file {self.path}, line {before + number + 1}"
 
 
-def _blocks(path: Path, first: int, end: int) -> Iterator[tuple[int, bytes]]:
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """Says where the lines of a block are, before which so many were counted."""
+
+    path: str
+    before: int
+
+    def __call__(self, number: int) -> str:
+        return f"file {self.path}, line {self.before + number + 1}"
+
+
+def _unpacked(path: str) -> Iterator[tuple[Places, bytes]]:
+    """Yield the lines of a packed file, in blocks of whole lines."""
+    before, rest = 0, b""
+    try:
+        for _, chunks in texts(path, PACKING):
+            for chunk in chunks:
+                rest += chunk
+                if cut := rest.rfind(b"\n") + 1:
+                    yield _Counted(path, before), rest[:cut]
+                    before += rest.count(b"\n", 0, cut)
+                    rest = rest[cut:]
+    except (*BROKEN, pa.ArrowException) as error:
+        raise UserError(f"LocalFile cannot read {path}: {why(error)}.") from error
+    if rest:
+        yield _Counted(path, before), rest
+
+
+def _blocks(path: Path, first: int, end: int) -> Iterator[tuple[Places, bytes]]:
     """Yield the lines that begin between two places of a file, in blocks of whole lines."""
     with path.open("rb", buffering=0) as file:
         at = begin = _line_start(file, first)
@@ -75,7 +117,7 @@ def _blocks(path: Path, first: int, end: int) -> Iterator[tuple[int, bytes]]:
             rest += read
             cut = len(rest) if at == stop else rest.rfind(b"\n") + 1
             if cut:
-                yield begin, rest[:cut]
+                yield _Places(str(path), begin), rest[:cut]
                 begin, rest = begin + cut, rest[cut:]
 
 
@@ -91,41 +133,3 @@ def _line_start(file: BinaryIO, place: int) -> int:
             return at + found + 1
         at += len(read)
     return at
-
-
-@dataclass(frozen=True, slots=True)
-class UnpackedLines:
-    """Turns lines with the file that each is from into rows."""
-
-    read: JsonReader
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        task = TaskContext.get()
-        assert task is not None
-        judge = self.read.judge.of(task.partitionId())
-        line = 0
-        for batch in batches:
-            for path, run in _by_file(batch):
-                rows = self.read.rows.lines(enumerate(run, line), _InPack(path), judge)
-                line += len(run)
-                yield from with_folders(rows, path, self.read.folders, self.read.names)
-
-
-@dataclass(frozen=True, slots=True)
-class _InPack:
-    path: str
-
-    def __call__(self, number: int) -> str:
-        return f"file {self.path}"
-
-
-def _by_file(batch: pa.RecordBatch) -> Iterator[tuple[str, list[Any]]]:
-    lines: list[Any] = batch.column(0).to_pylist()
-    paths: list[Any] = batch.column(1).to_pylist()
-    start = 0
-    for at in range(1, len(lines) + 1):
-        if at == len(lines) or paths[at] != paths[start]:
-            yield unquote(paths[start].removeprefix("file://")), lines[start:at]
-            start = at

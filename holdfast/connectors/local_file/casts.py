@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from holdfast.connectors.json_text import instant_text
 from holdfast.connectors.local_file.values import literal, named, value_sql
 from holdfast.errors import UserError
 from holdfast.model.types import Type, quote
@@ -95,6 +96,8 @@ def _scalar(value: str, here: Type, wanted: Type, where: Where) -> str:
             return plain
         case "bytes", "string":
             return _checked(f"is_valid_utf8({plain})", plain, value, wanted, where)
+        case "timestamp_tz", "string":
+            return instant_text(value)
         case _, "string":
             return plain
         case "string", "bytes":

@@ -2,15 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
+from holdfast.connectors.local_file.arrow_files import (
+    WRITER,
+    described,
+    only_arrow_reads,
+    read_with_arrow,
+    unreadable,
+)
 from holdfast.connectors.local_file.casts import Where, cast_sql, folder_sql, wider
 from holdfast.connectors.local_file.formats import Format
-from holdfast.connectors.local_file.orc_files import WRITER, described, read_orc
 from holdfast.errors import UserError
 from holdfast.model.types import Type, from_spark, quote
 
@@ -90,7 +97,7 @@ def _rows(
     # Parquet's own reader can be asked for local times, which costs nothing; ORC's cannot.
     read = group.asked if form is Format.PARQUET else group.described
     if group.by_arrow:
-        found = read_orc(group.load.spark, group.load.files, read, folders)
+        found = read_with_arrow(group.load.spark, form, group.load.files, read, folders)
     else:
         found = group.load(form, read, {})
     own = {name.lower(): name for name in group.kinds} | {name: name for name in group.kinds}
@@ -140,12 +147,16 @@ def _footer(path: str, form: Format) -> tuple[str, pa.Schema | None, bool]:
     try:
         if form is Format.PARQUET:
             footer = pq.read_metadata(path)
-            return str(footer.schema), footer.schema.to_arrow_schema(), False
+            by_arrow = only_arrow_reads(footer)
+            return str(footer.schema), footer.schema.to_arrow_schema(), by_arrow
         file = orc.ORCFile(path)
         by_arrow = file.writer == WRITER
         return f"{by_arrow} {file.schema}", file.schema, by_arrow
-    except (pa.ArrowException, OSError):
-        return path, None, False  # Spark says better what is wrong with it
+    except pa.ArrowNotImplementedError:
+        return path, None, False  # Spark may know it
+    except (pa.ArrowException, OSError) as error:
+        with Path(path).open("rb"):  # it is there: what is in it does not get better
+            raise unreadable(path, error) from error
 
 
 def _merged(groups: Sequence[_Group]) -> dict[str, Type]:

@@ -77,8 +77,9 @@ def _digits(number: float) -> str:
 
 def _hours(span: timedelta) -> str:
     """Return a span of time as `[h]:mm:ss` shows it: 30 hours stay 30."""
-    seconds, micros = divmod(span // timedelta(microseconds=1), 1_000_000)
-    text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    seconds, micros = divmod(abs(span) // timedelta(microseconds=1), 1_000_000)
+    sign = "-" if span < timedelta() else ""
+    text = f"{sign}{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
     return f"{text}.{micros:06d}" if micros else text
 
 

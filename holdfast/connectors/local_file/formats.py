@@ -109,12 +109,16 @@ class Archive(StrEnum):
 
 def python_encoding(name: str) -> str | None:
     """Return Python's name for a character encoding, or None if it knows no such encoding."""
+    bare = name.strip()
     try:
-        return codecs.lookup(name.strip()).name
-    except LookupError:
+        # Codecs that are no encodings of text (zip, rot13, idna) cannot do this.
+        letter = "a".encode(bare)
+        codecs.getincrementaldecoder(bare)("backslashreplace").decode(letter, True)
+        return codecs.lookup(bare).name
+    except (LookupError, UnicodeError):
         return None
 
 
 def is_utf8(name: str) -> bool:
     """Say whether text in this encoding can be read as UTF-8."""
-    return python_encoding(name) in ("utf-8", "ascii")
+    return python_encoding(name) == "utf-8"

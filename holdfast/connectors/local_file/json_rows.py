@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,14 @@ import pyarrow.compute as pc
 import pyarrow.json as arrow_json
 
 from holdfast.connect.rejects import Misfit, wrong_value
-from holdfast.connectors.local_file.convert import Spelling, arrow_type, column_of, value_of
+from holdfast.connectors.local_file.convert import (
+    WHOLE,
+    Spelling,
+    arrow_type,
+    column_of,
+    exact_decimal,
+    value_of,
+)
 from holdfast.connectors.local_file.values import named
 from holdfast.model.table import Column
 from holdfast.model.types import Type
@@ -228,9 +236,15 @@ def _scalar(found: Any, kind: Type, spelling: Spelling) -> Any:
     try:
         if silent or not isinstance(found, str):
             raise ValueError
-        return value_of(found, kind, spelling)
+        whole = isinstance(found, Number) and kind.kind in WHOLE
+        return value_of(_digits(found) if whole else found, kind, spelling)
     except ValueError as error:
         raise Wrong(_text(found), kind) from error
+
+
+def _digits(number: str) -> str:
+    """Return a whole number by its digits: 2.0 and 1e3 are such, too.  Raises ValueError if not."""
+    return str(int(exact_decimal(Decimal(number), Type("decimal", 19, 0))))
 
 
 def _text(found: Any) -> str:

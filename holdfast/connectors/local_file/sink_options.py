@@ -154,12 +154,17 @@ class LocalFileSinkOptions(MarkDoneOptions):
         name = python_encoding(self.encoding)
         if name is None:
             yield "encoding", f"encoding = '{self.encoding}' is not known. Try UTF-8 or GBK."
-        elif self.file_format_type in LINES and "\n".encode(name) != b"\n":
+        elif self.file_format_type in LINES and not self._ends_lines(name):
             yield (
                 "encoding",
-                f"encoding = '{self.encoding}' cannot be written: a line end is more than one"
-                " byte in it. Use UTF-8.",
+                f"encoding = '{self.encoding}' cannot be written: the end of a line has other bytes"
+                " in it than in UTF-8. Use UTF-8.",
             )
+
+    def _ends_lines(self, encoding: str) -> bool:
+        """Say whether an encoding has the end of a line as Spark writes it."""
+        end = self.row_delimiter
+        return end.encode(encoding, "replace") == end.encode() and "\n".encode(encoding) == b"\n"
 
     @property
     def format(self) -> Format:

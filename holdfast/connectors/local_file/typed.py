@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from holdfast.connect.batches import Batches, arrow_schema
 from holdfast.connect.rejects import Rejects, RowErrors
 from holdfast.connect.tables import Rows
-from holdfast.connectors.local_file.arrow_json import JsonReader, UnpackedLines
+from holdfast.connectors.local_file.arrow_json import JsonReader
 from holdfast.connectors.local_file.batches import Reading, Typed, read_in_python
 from holdfast.connectors.local_file.cell_rows import CellRows
 from holdfast.connectors.local_file.convert import Spelling
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 TYPED = (Format.JSON, Format.EXCEL, Format.XML)
 """Formats that are read here."""
-
-PACKED = (".gz", ".bz2", ".deflate", ".snappy", ".lz4", ".lzo", ".lzo_deflate", ".zst", ".zstd")
-"""Endings of files that Spark unpacks as it reads them."""
 
 
 def read_typed(
@@ -56,10 +53,6 @@ def read_typed(
         return Rows(made, spark.createDataFrame([], ddl))
     if is_json and _plain(table):
         read = JsonReader(JsonRows(inside, spelling), folders, order, judge)
-        if any(f.lower().endswith(PACKED) for f in files):
-            lines = spark.read.text(list(files))
-            raw = lines.selectExpr("CAST(value AS BINARY)", "input_file_name()")
-            return Rows(made, lambda: raw.mapInArrow(UnpackedLines(read), ddl), None, rejects)
         splits, size = divide(files, spark.sparkContext.defaultParallelism)
         numbered = cast(tuple[Plain, ...], tuple([n, part] for n, part in enumerate(splits)))
         batches = Batches(spark, columns, numbered, read, size)

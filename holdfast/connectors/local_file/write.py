@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 from holdfast.connect.batches import Batches
 from holdfast.connect.tables import Rows, aliased, projected
-from holdfast.connectors.json_text import json_ready, storable, storable_in_orc, text_of_bytes
+from holdfast.connectors.json_text import (
+    instant_text,
+    json_ready,
+    storable,
+    storable_in_orc,
+    text_of_bytes,
+)
 from holdfast.connectors.lake.parquet import write_batches
 from holdfast.connectors.lake.place import Place
 from holdfast.connectors.local_file.formats import Format
@@ -264,6 +270,8 @@ def _folder_text(value: str, kind: Type) -> str:
     text = f"CAST({value} AS STRING)"
     if kind.kind == "timestamp":
         text = f"replace({text}, ' ', 'T')"
+    elif kind.kind == "timestamp_tz":
+        text = instant_text(value)
     elif kind.kind == "bytes":
         text = text_of_bytes(value)
     return f"concat('=', {text})"

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 import pyarrow as pa
 
 from holdfast.connectors.local_file.formats import is_utf8
+from holdfast.connectors.local_file.sheet_cells import Unread
 from holdfast.errors import UserError
 
 CHUNK = 1 << 20
@@ -18,6 +19,9 @@ RETURN = {"\r": "&#13;"}
 """A bare one is read as a line feed."""
 
 NAME = re.compile(r"[^\W\d][\w.\-]*")
+
+NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
+"""The attribute that says that an element is null and not empty."""
 
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
@@ -37,14 +41,24 @@ def element_rows(
                 if _name(element) != tag:
                     continue
                 depth += 1 if event == "start" else -1
-                if event == "end" and not depth:
+                if event == "end" and depth:
+                    raise ET.ParseError(f"a row <{tag}> stands inside another")
+                if event == "end":
                     row = _columns(element, attributes)
                     number += 1
                     if any(name in row for name in columns):
                         yield number, [row.get(name) for name in columns]
                     element.clear()
-    except (ET.ParseError, UnicodeError) as error:
-        raise UserError(f"LocalFile cannot read {place} as XML: {error}.") from error
+        parser.close()  # says so if the file ends too soon
+    except (ET.ParseError, ValueError) as error:
+        raise UserError(f"LocalFile cannot read {place} as XML: {_rule(error)}.") from error
+
+
+def _rule(error: Exception) -> str:
+    said = str(error).replace("no element found", "it ends too soon")
+    if "multi-byte encodings" in said:
+        return "its first line names an encoding of several bytes. Say so: encoding = ..., say GBK"
+    return said
 
 
 def _chunks(stream: IO[bytes], encoding: str) -> Iterator[bytes | str]:
@@ -55,10 +69,25 @@ def _chunks(stream: IO[bytes], encoding: str) -> Iterator[bytes | str]:
         yield chunk
 
 
-def _columns(element: ET.Element, attributes: bool) -> dict[str, str]:
+def _columns(element: ET.Element, attributes: bool) -> dict[str, str | None]:
+    """Return the columns of a row; one that is no single text is Unread, and refused as a value."""
+    row: dict[str, str | None] = {}
     if attributes:
-        return {name.rsplit("}", 1)[-1]: text for name, text in element.attrib.items()}
-    return {_name(child): child.text or "" for child in element}
+        for name, text in element.attrib.items():
+            bare = name.rsplit("}", 1)[-1]
+            row[bare] = Unread(f"{row[bare]}, {text}") if bare in row else text
+        return row
+    for child in element:
+        name = _name(child)
+        value = _value(child)
+        row[name] = Unread(f"{row[name]}, {value}") if name in row else value
+    return row
+
+
+def _value(element: ET.Element) -> str | None:
+    if len(element):
+        return Unread(ET.tostring(element, "unicode").strip())
+    return None if element.get(NIL) in ("true", "1") else element.text or ""
 
 
 def _name(element: ET.Element) -> str:

@@ -126,9 +126,63 @@ def test_a_value_that_does_not_fit_fails_when_it_is_staged(
     server.run(f"CREATE TABLE narrow ({ddl})")
     sink = server.sink(table="narrow")
     rows = rows_of(spark, f"SELECT {value} AS v")
-    with pytest.raises(UserError, match=f"(?i){said}"):
+    with pytest.raises(UserError, match=f"(?i){said}") as refused:
         sink.write(Tables([rows]), Staging("1", "t", 1, 1, "i"))
     assert server.staged() == []
+    message = str(refused.value)
+    assert "narrow" in message and "holdfast_stage" not in message and "c0" not in message
+
+
+CHANGED = [
+    ("numeric(10,2)", "cast(1.005 as decimal(10,3))", "'1.005' does not fit"),
+    ("numeric(10,2)", "cast(0.125 as double)", "'0.125' does not fit"),
+    ("int", "cast(2.5 as double)", "'2.5' does not fit"),
+    ("numeric(10,2)", "'1.005'", "'1.005' does not fit"),
+    ("date", "timestamp_ntz'2024-02-29 10:11:12'", "its time of day would be lost"),
+    ("time(0)", "cast('10:20:30.6' as time(6))", "its fraction of a second would be rounded"),
+    ("timestamp(0)", "timestamp_ntz'2024-02-29 10:11:12.9'", "would be rounded"),
+    ("varchar(3)", "'abc '", "it is longer than that"),
+]
+
+
+@pytest.mark.parametrize(("ddl", "value", "said"), CHANGED)
+def test_a_value_that_a_server_would_change_is_refused(
+    server: Server, spark: SparkSession, ddl: str, value: str, said: str
+) -> None:
+    """The server by itself takes each of these for another value, and says nothing."""
+    ddl = ddl.replace("timestamp(0)", "datetime") if server.kind == "mysql" else ddl
+    server.run(f"CREATE TABLE narrow (k int, v {ddl})")
+    with pytest.raises(UserError, match=said) as refused:
+        put(server, rows_of(spark, f"SELECT 7 AS k, {value} AS v"), table="narrow")
+    assert "column v of narrow" in str(refused.value) and "Row: k = 7, v = " in str(refused.value)
+    assert server.run("SELECT * FROM narrow") == [] and server.staged() == []
+
+
+def test_values_that_fit_narrower_columns_arrive(server: Server, spark: SparkSession) -> None:
+    moment = "datetime" if server.kind == "mysql" else "timestamp(0)"
+    server.run(f"CREATE TABLE narrow (n numeric(10,2), i int, d date, t time(0), m {moment})")
+    query = (
+        "SELECT cast(1.5 as decimal(38,18)) n, cast(2 as decimal(10,3)) i,"
+        " timestamp_ntz'2024-02-29 00:00:00' d, cast('10:20:30' as time(6)) t,"
+        " timestamp_ntz'2024-02-29 10:11:12' m"
+    )
+    put(server, rows_of(spark, query), table="narrow")
+    ((n, i, d, t, m),) = server.run("SELECT n, i, d, t, m FROM narrow")
+    assert (n, i, d, m) == (
+        Decimal("1.50"),
+        2,
+        date(2024, 2, 29),
+        datetime(2024, 2, 29, 10, 11, 12),
+    )
+    assert str(t) == "10:20:30"
+
+
+def test_keys_that_differ_in_case_are_rows_of_their_own(
+    server: Server, spark: SparkSession
+) -> None:
+    rows = rows_of(spark, "SELECT explode(array('a', 'A', 'ä', 'ß', 'ss')) k, 1 v")
+    put(server, rows, table="cases", primary_keys=["k"])
+    assert {k for (k,) in server.run("SELECT k FROM cases")} == {"a", "A", "ä", "ß", "ss"}
 
 
 def test_v12_times_inside_rows_and_lists_keep_their_microseconds(

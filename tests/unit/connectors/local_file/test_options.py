@@ -27,6 +27,8 @@ SINK = {"path": "/data", "file_format_type": "text"}
         ({"path": "/d", "file_format_type": "doc"}, "text, csv, json, parquet"),
         ({"path": "/d", "file_format_type": "json"}, "json files do not tell their columns"),
         (SOURCE | {"encoding": "martian"}, "encoding = 'martian' is not known"),
+        (SOURCE | {"encoding": "rot13"}, "encoding = 'rot13' is not known"),
+        (SOURCE | {"encoding": "idna"}, "encoding = 'idna' is not known"),
         (SOURCE | {"compress_codec": "snappy"}, "Good values: none, lzo, gzip"),
         (SOURCE | {"file_filter_pattern": "(a"}, "file_filter_pattern is no good pattern"),
         (SOURCE | {"file_filter_modified_end": "soon"}, "is no time. Write it as 2024-01-31"),

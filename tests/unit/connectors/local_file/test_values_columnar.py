@@ -1,7 +1,7 @@
 """Parquet and ORC files say what their columns are; what comes out is that, or a refusal."""
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,8 @@ def test_v16_types_with_nothing_in_common_are_refused(
     assert "schema.fields" in said
 
 
+AT = datetime(2024, 1, 31, 10, 20, 30, 500_000)
+
 GOOD = [
     (pa.array([2.0]), "int", 2), (pa.array([7], pa.int64()), "tinyint", 7),
     (pa.array([1.5]), "float", 1.5), (pa.array(["12"]), "int", 12), (pa.array([3]), "string", "3"),
@@ -63,6 +65,8 @@ GOOD = [
     (pa.array([7], pa.int32()), "decimal(5, 2)", Decimal("7.00")),
     (pa.array([datetime(2024, 1, 2)]), "date", date(2024, 1, 2)),
     (pa.array([float("inf")]), "float", float("inf")), (pa.array([b"ab"]), "string", "ab"),
+    (pa.array([AT], pa.timestamp("us", "UTC")), "string", "2024-01-31T10:20:30.5Z"),
+    (pa.array([AT]), "string", "2024-01-31 10:20:30.5"),
 ]  # fmt: skip
 
 BAD = [
@@ -121,6 +125,54 @@ def test_instants_are_instants_and_local_times_stay_local(
     ((z, t, (zs,)),) = (tuple(r) for r in found.frame.collect())
     wanted = moment.replace(tzinfo=UTC).timestamp()
     assert (z.timestamp(), t, zs.timestamp()) == (wanted, moment, wanted)
+
+
+NANOS = 1_706_696_430_123_456_789
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_nanoseconds_are_read_where_they_are_whole_microseconds(
+    spark: SparkSession, source: Make, tmp_path: Path, form: str
+) -> None:
+    whole = [NANOS // 1000 * 1000, None]
+    nanos, zoned = pa.timestamp("ns"), pa.timestamp("ns", "UTC")
+    put(
+        tmp_path / f"a.{form}", form, t=pa.array(whole, nanos), z=pa.array(whole, zoned),
+        l=pa.array([whole, None], pa.list_(nanos)), n=[1, 2],
+    )  # fmt: skip
+    reading = source(path=str(tmp_path), file_format_type=form)
+    found = opened(spark, reading)
+    assert kinds(found) == {
+        "t": "timestamp", "z": "timestamp_tz", "l": "array<timestamp>", "n": "bigint",
+    }  # fmt: skip
+    (first, second) = found.frame.selectExpr("t", "unix_micros(z)", "l", "n").collect()
+    moment = datetime(2024, 1, 31, 10, 20, 30, 123456)
+    assert tuple(first) == (moment, NANOS // 1000, [moment, None], 1)
+    assert tuple(second) == (None, None, None, 2)
+    put(tmp_path / f"a.{form}", form, t=pa.array([NANOS], nanos))
+    said = refused(spark, reading)
+    assert f"{tmp_path}/a.{form}: column t" in said and str(NANOS) in said
+
+
+def test_parquet_types_that_only_arrow_knows_are_read(
+    spark: SparkSession, source: Make, tmp_path: Path
+) -> None:
+    put(
+        tmp_path / "a.parquet", h=pa.array([1.5], pa.float16()), u=pa.array([b"x" * 16], pa.uuid()),
+        c=pa.array([5], pa.time32("ms")), n=pa.array([2**64 - 1], pa.uint64()),
+        s=pa.array(["k"]).dictionary_encode(),
+    )  # fmt: skip
+    (row,) = rows(spark, source(path=str(tmp_path), file_format_type="parquet"))
+    assert row == (1.5, b"x" * 16, time(0, 0, 0, 5000), Decimal(2**64 - 1), "k")
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_a_damaged_file_is_named_and_not_tried_again(
+    spark: SparkSession, source: Make, tmp_path: Path, form: str
+) -> None:
+    (tmp_path / f"a.{form}").write_bytes(b"PAR1xxxxORC")
+    said = refused(spark, source(path=str(tmp_path), file_format_type=form))
+    assert f"LocalFile cannot read {tmp_path}/a.{form}: " in said
 
 
 def test_int96_has_no_zone(spark: SparkSession, source: Make, tmp_path: Path) -> None:

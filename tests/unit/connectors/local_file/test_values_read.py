@@ -1,5 +1,7 @@
 """What files say is what comes out, or the row is refused: the faults V1 to V18 on the way in."""
 
+import bz2
+import gzip
 import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -173,6 +175,36 @@ def test_v08_texts_of_cells_fit_or_are_refused(
     assert found.rejects is not None and found.rejects.value == 1
 
 
+def xml_source(source: Make, folder: Path, rows: str | bytes, **options: Any) -> Any:
+    (folder / "a.xml").write_bytes(rows if isinstance(rows, bytes) else f"<x>{rows}</x>".encode())
+    given = {"xml_row_tag": "r", "xml_use_attr_format": False, "schema": fields(a="string")}
+    return source(path=str(folder / "a.xml"), file_format_type="xml", **given | options)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("<r><a>1</a></r><r><a>2<b>3</b>4</a></r>", "row 2: column a = '<a>2<b>3</b>4</a>'"),
+        ("<r><a>1</a><a>2</a></r>", "row 1: column a = '1, 2' is not a value"),
+        ("<r><a>1</a><r><a>2</a></r></r>", "a row <r> stands inside another"),
+        (b"<x><r><a>1</a></r><r><a>2", "it ends too soon: line 1, column 25"),
+        (b'<?xml version="1.0" encoding="gbk"?><x><r><a>1</a></r></x>', "encoding = ..., say GBK"),
+    ],
+)
+def test_xml_that_is_no_plain_row_is_refused_and_never_cut(
+    spark: SparkSession, source: Make, tmp_path: Path, rows: str | bytes, said: str
+) -> None:
+    assert said in refused(spark, xml_source(source, tmp_path, rows))
+
+
+def test_xml_tells_null_from_nothing_where_it_says_so(
+    spark: SparkSession, source: Make, tmp_path: Path
+) -> None:
+    nil = 'xmlns:i="http://www.w3.org/2001/XMLSchema-instance" i:nil="true"'
+    reading = xml_source(source, tmp_path, f"<r><a {nil}/></r><r><a/></r><r><a>1<!--x-->2</a></r>")
+    assert rows(spark, reading) == [(None,), ("",), ("12",)]
+
+
 def test_v10_sheets_show_what_they_have(spark: SparkSession, source: Make, tmp_path: Path) -> None:
     book = xlsxwriter.Workbook(str(tmp_path / "b.xlsx"))
     sheet = book.add_worksheet()
@@ -181,10 +213,12 @@ def test_v10_sheets_show_what_they_have(spark: SparkSession, source: Make, tmp_p
     sheet.write_number(2, 0, 1e16)
     sheet.write_number(3, 0, -0.0)
     sheet.write_formula(4, 0, "=1+1", None, 2)
+    sheet.write_number(5, 0, -5 / 86400, book.add_format({"num_format": "[h]:mm:ss"}))
     book.close()
     reading = source(path=str(tmp_path), file_format_type="excel", schema=fields(s="string"))
     found = rows(spark, reading)
-    assert found == [("30:05:00",), ("_x0041_",), ("10000000000000000",), ("-0.0",), ("2",)]
+    texts = ["30:05:00", "_x0041_", "10000000000000000", "-0.0", "2", "-00:00:05"]
+    assert found == [(text,) for text in texts]
     times = source(path=str(tmp_path), file_format_type="excel", schema=fields(s="time"))
     assert "row 1: column s = '30:05:00' is not a time" in refused(spark, times)
 
@@ -222,6 +256,32 @@ def test_v15_bad_lines_can_be_left_out(spark: SparkSession, source: Make, tmp_pa
     found = opened(spark, reading)
     assert [tuple(r) for r in found.frame.collect()] == [(1,), (3,), (4,)]
     assert found.rejects is not None and found.rejects.value == 3
+
+
+@pytest.mark.parametrize(("ending", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress)])
+def test_a_line_of_a_packed_json_file_is_named(
+    spark: SparkSession, source: Make, tmp_path: Path, ending: str, pack: Callable[[bytes], bytes]
+) -> None:
+    lines = b"".join(b'{"n": %d}\n' % n for n in range(200_000))
+    file = tmp_path / f"a.json.{ending}"
+    reading = source(path=str(tmp_path), file_format_type="json", schema=fields(n="int"))
+    file.write_bytes(pack(lines))
+    assert sorted(rows(spark, reading)) == [(n,) for n in range(200_000)]
+    file.write_bytes(pack(lines.replace(b"190000", b"19000x", 1)))
+    assert f"{file}, line 190001: it is no JSON object" in refused(spark, reading)
+    file.write_bytes(pack(lines)[:-9])
+    assert f"cannot read {file}: Compressed file ended" in refused(spark, reading)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "wanted"),
+    [("2.0", "int", 2), ("1e3", "bigint", 1000), ("-128.0", "tinyint", -128), ("-0.0", "int", 0)],
+)
+def test_whole_numbers_of_json_may_be_written_otherwise(
+    spark: SparkSession, source: Make, tmp_path: Path, value: str, kind: str, wanted: int
+) -> None:
+    reading = json_source(source, tmp_path, f'{{"v": {value}}}\n', v=kind)
+    assert rows(spark, reading) == [(wanted,)]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow.orc as orc
 import pytest
@@ -165,6 +166,15 @@ def test_v13_folders_tell_null_from_nothing_and_from_its_mark(
     reading = source(path=str(tmp_path), **options, **kinds)
     frame = next(iter(reading.read(spark, reading.plan(None, BUDGET).content))).frame
     assert sorted(tuple(r) for r in frame.select("n", "p").collect()) == list(enumerate(values))
+
+
+def test_the_folder_of_an_instant_has_its_zone(
+    spark: SparkSession, sink: Make, tmp_path: Path
+) -> None:
+    rows = spark.sql("SELECT 1 n, timestamp'2024-01-31 16:00:48.5+01:00' z")
+    write(sink(path=str(tmp_path), file_format_type="parquet", partition_by=["z"]), rows)
+    (file,) = written(tmp_path)
+    assert unquote(file.parent.name) == "z=2024-01-31T15:00:48.5Z"
 
 
 def test_v13_a_folder_needs_a_name(spark: SparkSession, sink: Make, tmp_path: Path) -> None:

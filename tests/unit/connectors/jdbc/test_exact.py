@@ -1,0 +1,118 @@
+"""What a database would change of a value is found before the value is sent."""
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from holdfast.connectors.jdbc.exact import checks
+from holdfast.errors import UserError
+from holdfast.model.types import parse_type
+
+DAY = dt.datetime(2024, 1, 31)
+SECOND = dt.datetime(1960, 1, 31, 10, 20, 30)
+PART = SECOND.replace(microsecond=120_000)
+EXACT = "12345678901234567890.123456789012345678"
+
+FITS: list[tuple[str, str, list[Any]]] = [
+    ("decimal(38,18)", "numeric(10,2)", [Decimal("1.250000"), Decimal("-0.01"), None]),
+    ("decimal(38,18)", "numeric", [Decimal(EXACT)]),
+    ("double", "numeric(10,2)", [0.25, -1e3, 1e22, float("nan"), None]),
+    ("double", "real", [0.1, 1 / 3]),
+    ("double", "int(11)", [2.0, -0.0, 1e15]),
+    ("string", "decimal(10,2)", ["1.50", " 7 ", "1.500", "+1", "1e3", "15e-1", "x", "", None]),
+    ("string", "bigint(20) unsigned", ["12", "12.0", "12abc"]),
+    ("timestamp", "date", [DAY, None]),
+    ("timestamp", "timestamp without time zone", [PART]),
+    ("timestamp", "datetime(2)", [PART, SECOND, None]),
+    ("timestamp", "datetime", [SECOND]),
+    ("timestamp_tz", "timestamp(6)", [PART]),
+    ("string", "date", ["2024-01-31", "2024-01-31 00:00:00", "31.1.2024", None]),
+    ("string", "timestamp with time zone", ["2024-01-31T10:20:30+02:00"]),
+    ("string", "datetime(6)", ["2024-01-31 10:20:30.5"]),
+    ("string", "time", ["10:20:30", "10:20:30.000"]),
+    ("time", "time without time zone", ["10:20:30.123456"]),
+    ("string", "varchar(3)", ["äöü", "", None]),
+    ("string", "character varying", ["x" * 1000]),
+    ("string", "text", ["x" * 1000]),
+]
+
+CHANGED: list[tuple[str, str, Any, str]] = [
+    ("decimal(38,18)", "numeric(10,2)", Decimal("1.005"), "places"),
+    ("decimal(38,18)", "bigint", Decimal(EXACT), "places"),
+    ("decimal(10,1)", "decimal(10,0)", Decimal("0.5"), "places"),
+    ("double", "numeric(10,2)", 0.125, "places"),
+    ("float", "numeric(10,2)", 1e-7, "places"),
+    ("double", "int(11)", 2.5, "places"),
+    ("double", "double(7,2)", 2.555, "places"),
+    ("double", "money", 2.555, "places"),
+    ("string", "decimal(10,2)", "1.005", "places"),
+    ("string", "int", "1e-3", "places"),
+    ("timestamp", "date", SECOND, "time of day"),
+    ("timestamp_tz", "date", DAY.replace(hour=1), "time of day"),
+    ("string", "date", "2024-01-31T10:20:30", "time of day"),
+    ("timestamp", "datetime", PART, "fraction"),
+    ("timestamp", "timestamp(1) without time zone", PART, "fraction"),
+    ("timestamp_tz", "timestamp(0) with time zone", PART, "fraction"),
+    ("time", "time", "10:20:30.5", "fraction"),
+    ("string", "time(0)", "10:20:30.5", "fraction"),
+    ("string", "datetime", "2024-01-31 10:20:30.5", "fraction"),
+    ("string", "timestamp without time zone", "2024-01-31T10:20:30+02:00", "offset"),
+    ("string", "datetime(6)", "2024-01-31 10:20:30.5Z", "offset"),
+    ("string", "character varying(3)", "abc ", "longer"),
+    ("string", "char(3) CHARACTER SET utf8mb4", "abcd", "longer"),
+]
+
+
+def batch_of(kind: str, values: list[Any]) -> pa.RecordBatch:
+    parsed = parse_type(kind)
+    arrow: dict[str, Any] = {
+        "double": pa.float64(), "float": pa.float32(), "timestamp": pa.timestamp("us"),
+        "timestamp_tz": pa.timestamp("us", "UTC"),
+    }  # fmt: skip
+    made = arrow.get(parsed.kind, pa.string())
+    if parsed.kind == "decimal":
+        made = pa.decimal128(parsed.precision, parsed.scale)
+    ids = pa.array(range(len(values)), pa.int64())
+    return pa.RecordBatch.from_arrays([ids, pa.array(values, made)], names=["c0", "c1"])
+
+
+def sent(kind: str, target: str, values: list[Any]) -> Any:
+    columns = [("id", parse_type("bigint"), "bigint"), ("v", parse_type(kind), target)]
+    batch = batch_of(kind, values)
+    found = batch.column(1)
+    for one in checks("shop.t", columns):
+        found = one.sent(batch, ["id", "v"])
+    return found
+
+
+@pytest.mark.parametrize(("kind", "target", "values"), FITS)
+def test_values_that_fit_are_sent_as_they_are(kind: str, target: str, values: list[Any]) -> None:
+    found = sent(kind, target, values).to_pylist()
+    wanted = batch_of(kind, values).column(1).to_pylist()
+    assert repr(found) == repr(wanted)
+
+
+@pytest.mark.parametrize(("kind", "target", "value", "said"), CHANGED)
+def test_a_value_that_would_be_changed_is_refused_with_its_row(
+    kind: str, target: str, value: Any, said: str
+) -> None:
+    good = {"double": 1.0, "float": 1.0, "timestamp": DAY, "timestamp_tz": DAY}.get(kind)
+    with pytest.raises(UserError) as refused:
+        sent(kind, target, [good, value, value])
+    message = str(refused.value)
+    assert f"does not fit {target}: it" in message and said in message
+    assert message.startswith("Jdbc cannot write column v of shop.t: '")
+    assert "Row: id = 1, v = " in message and "Widen the column, or convert" in message
+
+
+def test_whole_decimals_are_sent_as_whole_numbers() -> None:
+    found = sent("decimal(10,3)", "integer", [Decimal("2.000"), None])
+    assert found.cast(pa.string()).to_pylist() == ["2", None]
+
+
+def test_a_text_for_bytes_is_its_bytes() -> None:
+    found = sent("string", "bytea", ["\\x41", "é", "", None])
+    assert found.to_pylist() == ["\\x5c783431", "\\xc3a9", "\\x", None]
