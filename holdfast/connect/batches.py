@@ -12,12 +12,10 @@ the slice is read again through the frame (`Source.read_carefully`).
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from holdfast.connect.counters import Counter
 from holdfast.connect.inside import run_tasks
@@ -26,21 +24,15 @@ from holdfast.model.table import Column
 from holdfast.model.tree import Plain
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark import Accumulator, SparkContext
     from pyspark.sql import DataFrame, SparkSession
-
-ARROW: dict[str, Any] = {
-    "string": pa.string(), "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(),
-    "int": pa.int32(), "bigint": pa.int64(), "float": pa.float32(), "double": pa.float64(),
-    "date": pa.date32(), "timestamp": pa.timestamp("us"),
-}  # fmt: skip
-"""Kinds of columns that travel as batches, beside decimals, and what each is in Arrow."""
 
 MALFORMED = "spark.malformed_record"
 """The code of an error about rows that must be read again with more care."""
 
-Read = Callable[[Plain], Iterator[pa.RecordBatch]]
-Write = Callable[[Iterator[pa.RecordBatch]], Iterable[Plain]]
+Read = Callable[[Plain], Iterator["pa.RecordBatch"]]
+Write = Callable[[Iterator["pa.RecordBatch"]], Iterable[Plain]]
 
 _OURS = re.compile(r"^holdfast\.errors\.(UserError|Unavailable): (.*)$", re.MULTILINE)
 _NOT_PLAIN = re.compile(r"^holdfast\.connect\.batches\.NotPlain: (.*)$", re.MULTILINE)
@@ -138,19 +130,6 @@ class Batches:
         return self.spark.range(0, count, 1, count).mapInArrow(work, ddl)
 
 
-def arrow_schema(columns: Sequence[Column]) -> pa.Schema | None:
-    """Return what columns are in Arrow; None if one of them cannot travel as batches."""
-    fields = []
-    for column in columns:
-        kind = ARROW.get(column.type.kind)
-        if column.type.kind == "decimal":
-            kind = pa.decimal128(column.type.precision, column.type.scale)
-        if kind is None:
-            return None
-        fields.append(pa.field(column.name, kind))
-    return pa.schema(fields)
-
-
 def not_plain(text: str) -> UserError | None:
     """Return the error that asks for more care, if tasks have failed because of that."""
     found = _NOT_PLAIN.findall(text)
@@ -189,7 +168,7 @@ class _Named:
     read: Read
     names: Mapping[str, str]
 
-    def __call__(self, split: Plain) -> Iterator[pa.RecordBatch]:
+    def __call__(self, split: Plain) -> Iterator["pa.RecordBatch"]:
         for batch in self.read(split):
             yield batch.select(list(self.names.values())).rename_columns(list(self.names))
 
@@ -200,7 +179,7 @@ class _Joined:
 
     read: Read
 
-    def __call__(self, split: Plain) -> Iterator[pa.RecordBatch]:
+    def __call__(self, split: Plain) -> Iterator["pa.RecordBatch"]:
         assert isinstance(split, list)
         for one in split:
             yield from self.read(one)
@@ -229,7 +208,7 @@ class _Rows:
     rows: "Accumulator[int]"
     begun: "Accumulator[int]"
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 assert isinstance(number, int)
@@ -238,8 +217,8 @@ class _Rows:
 
 
 def _counted(
-    batches: Iterator[pa.RecordBatch], rows: "Accumulator[int]"
-) -> Iterator[pa.RecordBatch]:
+    batches: Iterator["pa.RecordBatch"], rows: "Accumulator[int]"
+) -> Iterator["pa.RecordBatch"]:
     for batch in batches:
         rows.add(batch.num_rows)
         yield batch

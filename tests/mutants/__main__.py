@@ -4,6 +4,7 @@ python -m tests.mutants [--only TEXT]
 """
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -32,9 +33,11 @@ def run(folder: Path, tests: Iterable[str]) -> tuple[int, str]:
     own = ["-m", "", "-x", "-q", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *own, *tests]
     try:
+        # Processes that tests start elsewhere must find the copy, too.
         done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=RUN_S_MAX, check=False
-        )
+            command, cwd=folder, env={**os.environ, "PYTHONPATH": str(folder)},
+            capture_output=True, text=True, timeout=RUN_S_MAX, check=False,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return FAILED, ""  # a test that waits for what a bug keeps from happening
     if done.returncode not in (0, FAILED):

@@ -148,6 +148,4 @@ def _cast(path: str, batch: pa.RecordBatch, name: str, kind: Any) -> Any:
 
 def unreadable(path: str, error: Exception) -> UserError:
     """Return what is said of a file that Arrow cannot read."""
-    return UserError(
-        f"LocalFile cannot read {path}: {why(error)[:200]}.", code="source.unreadable"
-    )
+    return UserError(f"LocalFile cannot read {path}: {why(error)[:200]}.", code="source.unreadable")

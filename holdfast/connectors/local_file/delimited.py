@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.connect.batches import Batches, arrow_schema
+from holdfast.connect.arrow_types import arrow_schema
+from holdfast.connect.batches import Batches
 from holdfast.connect.rejects import Rejects, RowErrors
 from holdfast.connect.tables import Rows
 from holdfast.connectors.local_file.delimited_read import Delimited

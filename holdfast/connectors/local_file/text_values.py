@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from holdfast.connect.batches import ARROW
+from holdfast.connect.arrow_types import ARROW
 from holdfast.connectors.local_file.convert import exact_decimal
 from holdfast.connectors.local_file.times import (
     USUAL_DATES,
