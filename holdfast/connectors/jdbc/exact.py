@@ -17,24 +17,30 @@ from holdfast.connect.rejects import ROW_CHARS_MAX, VALUE_CHARS_MAX, shown
 from holdfast.errors import UserError
 from holdfast.model.types import Type
 
-WHOLE = ("int", "integer", "smallint", "bigint", "tinyint", "mediumint")
+WHOLE = ("int", "integer", "smallint", "bigint", "tinyint", "mediumint", "year")
 PLACES = ("numeric", "decimal", "float", "double")
 """Types that round to the places that stand behind their names."""
 
 MOMENTS = ("timestamp", "timestamp_tz")
+CLOCKS = ("timestamp", "datetime", "time")
 TEXTS = ("character varying", "varchar", "character", "char")
 MICROS = 6
 
 _SHAPE = re.compile(r"([a-z]+(?: precision| varying)?) ?(?:\((\d+)(?:, ?(\d+))?\))?", re.IGNORECASE)
-_FRACTION = re.compile(r"\d:\d{2}\.(\d+)")
+_FRACTION = re.compile(r"(?::\d{1,2}|\d{6})\.(\d+)")
 _OFFSET = re.compile(r"\d:\d{2}(?::\d{2}(?:\.\d+)?)? ?(?:Z|[+-]\d{2})", re.IGNORECASE)
+_PLAIN_DAY = r"^\s*[0-9]+[-/.][0-9]+[-/.][0-9]+\s*$"
+_DAY = re.compile(r"\s*(?:\d+([-/.])\d+\1\d+|\d{8})(.*)", re.DOTALL)
 _CLOCK = re.compile(r"\d{1,2}:\d{2}\S*")
-_MIDNIGHT = re.compile(r"00?:00(?::00(?:\.0+)?)?(?:Z|[+-]00(?::?00)?)?")
+_PLAIN_TIME = r"^\s*[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?\s*$"
+_DATED = re.compile(r"\d([-/.])\d+\1\d|(?<![.\d])\d{8}")
+_MONEY = re.compile(r"[\s$,]")
+_NOT_ZERO = re.compile(r"[1-9]")
 
 
 @dataclass(frozen=True, slots=True)
 class Narrow:
-    """What a column holds: numbers of so many places, days, parts of a second, characters, bytes.
+    """What a column holds less of: places of a number or of a second, days, characters and so on.
 
     (A text for bytes is told as bytes, as PostgreSQL would read escapes in it.)
     """
@@ -46,6 +52,7 @@ class Narrow:
 SAID = {
     "places": ("it has more places than that and would be rounded", "ROUND"),
     "day": ("its time of day would be lost", "CAST ... AS DATE"),
+    "time": ("its date would be lost", "CAST ... AS TIME"),
     "clock": ("its fraction of a second would be rounded", "DATE_TRUNC"),
     "zone": ("its offset would be lost", "CAST ... AS TIMESTAMP_TZ"),
     "length": ("it is longer than that", "SUBSTRING"),
@@ -68,17 +75,24 @@ def narrow(kind: Type, target: str) -> tuple[Narrow, ...]:
             made.append(Narrow("places", places))
     if name == "date" and kind.kind in ("string", *MOMENTS):
         made.append(Narrow("day"))
-    if kind.kind in ("string", "time", *MOMENTS) and (kept := _kept(target, name, first)) < MICROS:
+    if name == "time" and kind.kind == "string":
+        made.append(Narrow("time"))
+    kept = _kept(target, name, first)
+    # A text may have more places of a second than any column has.
+    if (kind.kind == "string" and name in CLOCKS) or (
+        kind.kind in ("time", *MOMENTS) and kept < MICROS
+    ):
         made.append(Narrow("clock", kept))
-    if kind.kind == "string" and name in ("date", "timestamp", "datetime") and not _zoned(target):
+    if kind.kind == "string" and name in ("date", *CLOCKS) and not _zoned(target, name):
         made.append(Narrow("zone"))
     if kind.kind == "string" and name in TEXTS and first:
         made.append(Narrow("length", int(first)))
     return tuple(made)
 
 
-def _zoned(target: str) -> bool:
-    return "with time zone" in target or target.startswith("timestamptz")
+def _zoned(target: str, name: str) -> bool:
+    """Say whether a type knows what an offset says; MySQL's TIMESTAMP is an instant."""
+    return "with time zone" in target or (name == "timestamp" and "time zone" not in target)
 
 
 def _places(name: str, first: str | None, second: str | None) -> int | None:
@@ -94,11 +108,11 @@ def _places(name: str, first: str | None, second: str | None) -> int | None:
 
 def _kept(target: str, name: str, first: str | None) -> int:
     """Return how many places of a second a type keeps.  Without a number, PostgreSQL keeps all."""
-    if name not in ("timestamp", "datetime", "time", "timestamptz", "timetz"):
+    if name not in CLOCKS:
         return MICROS
     if first is not None:
         return int(first)
-    return MICROS if "time zone" in target or name.endswith("tz") else 0
+    return MICROS if "time zone" in target else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +202,7 @@ def _more_places(values: Any, places: int) -> int | None:
 
     def is_bad(text: str) -> bool:
         try:
-            number = Decimal(text.strip()).normalize()
+            number = Decimal(_MONEY.sub("", text)).normalize()
         except DecimalException:
             return False  # no number: what it is, the database says
         return number.is_finite() and -int(number.as_tuple().exponent) > places
@@ -199,12 +213,21 @@ def _more_places(values: Any, places: int) -> int | None:
 def _with_clock(values: Any, _: int) -> int | None:
     if pa.types.is_timestamp(values.type):
         return _parts_of(values, 86_400 * 10**MICROS)
-    return _one_by_one(values, pc.match_substring(values, ":"), _has_clock)
+    maybe = pc.invert(pc.match_substring_regex(values, _PLAIN_DAY))
+    return _one_by_one(values, maybe, _has_clock)
 
 
 def _has_clock(text: str) -> bool:
+    """Say whether a text says more than a day and its midnight."""
+    if day := _DAY.match(text):
+        return _NOT_ZERO.search(day[2]) is not None
     clock = _CLOCK.search(text)
-    return clock is not None and not _MIDNIGHT.fullmatch(clock[0])
+    return clock is not None and _NOT_ZERO.search(clock[0]) is not None
+
+
+def _with_date(values: Any, _: int) -> int | None:
+    maybe = pc.invert(pc.match_substring_regex(values, _PLAIN_TIME))
+    return _one_by_one(values, maybe, lambda t: bool(_DATED.search(t)))
 
 
 def _finer(values: Any, kept: int) -> int | None:
@@ -233,6 +256,6 @@ def _longer(values: Any, most: int) -> int | None:
 
 
 LOOKS: dict[str, Callable[[Any, int], int | None]] = {
-    "places": _more_places, "day": _with_clock, "clock": _finer, "zone": _with_zone,
-    "length": _longer,
+    "places": _more_places, "day": _with_clock, "time": _with_date, "clock": _finer,
+    "zone": _with_zone, "length": _longer,
 }  # fmt: skip

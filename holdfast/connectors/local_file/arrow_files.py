@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 WRITER = "ORC_CPP"
-
+FILE = "__holdfast_file"
+"""The column with the file that a row is from: Spark does not know it of rows that Arrow reads."""
 
 BATCH_ROWS = 1 << 16
+
+NAMED = Column(FILE, Type("string"))
 
 _SIMPLER: dict[Any, Any] = {
     pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(),
@@ -86,10 +89,10 @@ def read_with_arrow(
     spark: "SparkSession", form: Format, files: Sequence[str], schema: "StructType",
     folders: Sequence[str],
 ) -> "DataFrame":  # fmt: skip
-    """Return the rows of files with these columns, and the columns that folders name."""
+    """Return the rows of files with these columns, the file of each and what folders name."""
     own = tuple(Column(f.name, from_spark(f.dataType.jsonValue())) for f in schema.fields)
     named = tuple(Column(name, Type("string")) for name in folders)
-    ddl = ", ".join(f"{quote(c.name)} {c.type.ddl}" for c in (*own, *named))
+    ddl = ", ".join(f"{quote(c.name)} {c.type.ddl}" for c in (*own, NAMED, *named))
     numbers = spark.range(0, len(files), 1, min(len(files), 256))
     return numbers.mapInArrow(_Reader(form, tuple(files), own, named), ddl)
 
@@ -111,11 +114,12 @@ class _Reader:
 
     def _file(self, path: str) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([(c.name, arrow_type(c.type)) for c in self.own])
-        names = [c.name for c in (*self.own, *self.folders)]
+        names = [c.name for c in (*self.own, NAMED, *self.folders)]
         try:
             for batch in _parts(path, self.form):
                 arrays = [_cast(path, batch, f.name, f.type) for f in schema]
                 rows = pa.Table.from_arrays(arrays, schema=schema)
+                rows = rows.append_column(FILE, pa.array([path] * len(rows), pa.string()))
                 yield from with_folders(rows, path, self.folders, names)
         except (pa.ArrowException, OSError) as error:
             raise unreadable(path, error) from error

@@ -2,20 +2,42 @@
 
 from dataclasses import dataclass
 
+from holdfast.connect.rejects import ROW_CHARS_MAX, VALUE_CHARS_MAX
 from holdfast.connectors.json_text import instant_text
 from holdfast.connectors.local_file.values import literal, named, value_sql
 from holdfast.errors import UserError
 from holdfast.model.types import Type, quote
 
-PLACE = "concat('file ', input_file_name())"
+ROW_COLUMNS_MAX = 8
+"""How many columns of a row are shown: its key is among the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Whose value is cast: the stage that reads it, and the column."""
+    """Whose value is cast: the stage that reads it, and the column.
+
+    `file` is SQL for the file, and `row` has the columns that tell its row from others.
+    """
 
     stage: str
     column: str
+    file: str = "input_file_name()"
+    row: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """SQL for the place, as a sentence names it."""
+        return f"concat('file ', {self.file})"
+
+    @property
+    def shown(self) -> str:
+        """SQL for the row, as a sentence of its own; it is worked out for a refused one only."""
+        pairs = [
+            f"concat({literal(f'{name} = ')}, coalesce(CAST({quote(name)} AS STRING), 'null'))"
+            for name in self.row[:ROW_COLUMNS_MAX]
+        ]
+        row = f"substring(concat_ws(', ', {', '.join(pairs)}), 1, {ROW_CHARS_MAX})"
+        return f"concat(' Row: ', {row}, '.')" if pairs else "''"
 
 
 WHOLE = ("tinyint", "smallint", "int", "bigint")
@@ -70,12 +92,12 @@ def cast_sql(value: str, here: Type, wanted: Type, where: Where, level: int = 0)
     return _scalar(value, here, wanted, where)
 
 
-def folder_sql(name: str, kind: Type, stage: str) -> str:
+def folder_sql(name: str, kind: Type, stage: str, file: str) -> str:
     """Return SQL for the value of a column that a folder names, by the text that it is there."""
     value = quote(name)
     if kind.kind == "string":
         return value
-    return cast_sql(value, Type("string"), kind, Where(stage, name))
+    return cast_sql(value, Type("string"), kind, Where(stage, name, file))
 
 
 def _field(
@@ -103,7 +125,7 @@ def _scalar(value: str, here: Type, wanted: Type, where: Where) -> str:
         case "string", "bytes":
             return plain
         case "string", _:
-            return value_sql(value, wanted, PLACE, where.stage, where.column)
+            return value_sql(value, wanted, where.place, where.stage, where.column, where.shown)
         case "timestamp" | "timestamp_tz", "date":
             return _same(value, here, wanted, where)
         case _ if here.ddl == wanted.ddl:
@@ -139,10 +161,11 @@ def _same(value: str, here: Type, wanted: Type, where: Where) -> str:
 
 def _checked(good: str, made: str, value: str, wanted: Type, where: Where) -> str:
     parts = (
-        literal(f"{where.stage} cannot read "), PLACE,
+        literal(f"{where.stage} cannot read "), where.place,
         literal(f": column {where.column} = '"),
-        f"substring(CAST({value} AS STRING), 1, 100)",
-        literal(f"' is not {named(wanted)}. Declare the column with a type that holds it."),
+        f"substring(CAST({value} AS STRING), 1, {VALUE_CHARS_MAX})",
+        literal(f"' is not {named(wanted)}."), where.shown,
+        literal(" Declare the column with a type that holds it."),
     )  # fmt: skip
     error = f"raise_error(concat({', '.join(parts)}))"
     return f"CASE WHEN {value} IS NULL THEN NULL WHEN {good} THEN {made} ELSE {error} END"

@@ -10,6 +10,7 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from holdfast.connectors.local_file.arrow_files import (
+    FILE,
     WRITER,
     described,
     only_arrow_reads,
@@ -102,12 +103,14 @@ def _rows(
         found = group.load(form, read, {})
     own = {name.lower(): name for name in group.kinds} | {name: name for name in group.kinds}
     there = {f.name: from_spark(f.dataType.jsonValue()) for f in group.described.fields}
+    file = quote(FILE) if group.by_arrow else "input_file_name()"
+    row = tuple(mine for name in kinds if (mine := own.get(name) or own.get(name.lower())))
     columns = []
     for name, kind in kinds.items():
         if name in folders:
-            value = folder_sql(name, kind, stage)
+            value = folder_sql(name, kind, stage, file)
         elif mine := own.get(name) or own.get(name.lower()):
-            here, value, where = group.kinds[mine], quote(mine), Where(stage, name)
+            here, value, where = group.kinds[mine], quote(mine), Where(stage, name, file, row)
             if form is Format.ORC:
                 value = cast_sql(value, there[mine], here, where)
             value = cast_sql(value, here, kind, where)
@@ -155,8 +158,9 @@ def _footer(path: str, form: Format) -> tuple[str, pa.Schema | None, bool]:
     except pa.ArrowNotImplementedError:
         return path, None, False  # Spark may know it
     except (pa.ArrowException, OSError) as error:
-        with Path(path).open("rb"):  # it is there: what is in it does not get better
-            raise unreadable(path, error) from error
+        if not Path(path).exists():
+            raise  # it has been moved meanwhile: the next try does not find it in the folder
+        raise unreadable(path, error) from error
 
 
 def _merged(groups: Sequence[_Group]) -> dict[str, Type]:

@@ -4,6 +4,7 @@ Every expression here is plain SQL text, so that rows stay in the JVM.  A text t
 its type ends the job with a sentence that names file, column, text and type.
 """
 
+from holdfast.connect.rejects import VALUE_CHARS_MAX
 from holdfast.model.types import Type
 
 SEPARATORS = tuple(chr(n) for n in range(1, 9))
@@ -35,14 +36,15 @@ def named(kind: Type) -> str:
     return ARTICLES.get(kind.kind, f"a {kind}")
 
 
-def value_sql(text: str, kind: Type, place: str, stage: str, column: str) -> str:
+def value_sql(text: str, kind: Type, place: str, stage: str, column: str, row: str = "''") -> str:
     """Return SQL for the value that a text stands for; blank ones are null.
 
-    One that is no value ends the job; `place` is SQL for where it is.
+    One that is no value ends the job; `place` is SQL for where it is, `row` for its row.
     """
     parts = (
         literal(f"{stage} cannot read "), place, literal(f": column {column} = '"),
-        f"substring({text}, 1, 100)", literal(f"' is not {named(kind)}. Correct the file."),
+        f"substring({text}, 1, {VALUE_CHARS_MAX})", literal(f"' is not {named(kind)}."), row,
+        literal(" Correct the file, or declare the column as a string."),
     )  # fmt: skip
     error = f"raise_error(concat({', '.join(parts)}))"
     found = f"coalesce({scalar_sql(text, kind)}, {error})"

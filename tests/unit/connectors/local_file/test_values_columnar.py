@@ -93,13 +93,27 @@ def test_v16_values_that_fit_their_declared_type_are_exact(
 def test_v16_values_that_do_not_fit_are_refused(
     spark: SparkSession, source: Make, tmp_path: Path
 ) -> None:
-    put(tmp_path / "a.parquet", **{f"c{n}": column for n, (column, _, _) in enumerate(BAD)})
+    columns = {f"c{n}": column for n, (column, _, _) in enumerate(BAD)}
+    put(tmp_path / "a.parquet", id=[7], **columns)
     for number, (column, kind, shown) in enumerate(BAD):
         if column.type == pa.float64() and kind == "decimal(10, 2)":
             continue
-        schema = fields(**{f"c{number}": kind})
+        schema = fields(id="bigint", **{f"c{number}": kind})
         said = refused(spark, source(path=str(tmp_path), file_format_type="parquet", schema=schema))
         assert f"a.parquet: column c{number} = '{shown or ''}" in said, (kind, said)
+        assert f" Row: id = 7, c{number} = " in said and ("Declare" in said or "declare" in said)
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_a_refused_value_of_a_file_that_arrow_reads_names_the_file_and_the_row(
+    spark: SparkSession, source: Make, tmp_path: Path, form: str
+) -> None:
+    moments = pa.array([NANOS // 1000 * 1000] * 2, pa.timestamp("ns"))
+    put(tmp_path / f"a.{form}", form, id=[7, 8], v=[1.0, 1.9], t=moments)
+    schema = fields(id="bigint", v="int", t="timestamp")
+    said = refused(spark, source(path=str(tmp_path), file_format_type=form, schema=schema))
+    place = f"Source[0]-LocalFile cannot read file {tmp_path}/a.{form}: column v = '1.9'"
+    assert said.startswith(place) and "Row: id = 8, v = 1.9, t = 2024-01-31 " in said
 
 
 def test_v16_numbers_are_no_days(spark: SparkSession, source: Make, tmp_path: Path) -> None:
