@@ -1,11 +1,31 @@
 """Spark SQL that brings values into a form which files and databases take without loss."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from holdfast.connect.literals import text_literal
+from holdfast.connect.rejects import ROW_CHARS_MAX
 from holdfast.model.types import Type, quote
 
 Leaf = Callable[[str, Type], str | None]
+
+
+ROW_COLUMNS_MAX = 8
+"""How many columns of a row are shown: its key is among the first."""
+
+NO_ROW = "''"
+"""SQL for nothing said of a row."""
+
+
+def row_text(names: Sequence[str]) -> str:
+    """Return SQL for a row as a sentence of its own.  It is worked out for refused rows only."""
+    if not names:
+        return NO_ROW
+    pairs = (
+        f"concat({text_literal(f'{name} = ')}, coalesce(CAST({quote(name)} AS STRING), 'null'))"
+        for name in names[:ROW_COLUMNS_MAX]
+    )
+    row = f"substring(concat_ws(', ', {', '.join(pairs)}), 1, {ROW_CHARS_MAX})"
+    return f"concat(' Row: ', {row}, '.')"
 
 
 def json_ready(value: str, kind: Type) -> str:
@@ -21,9 +41,12 @@ def storable(value: str, kind: Type) -> str:
     return mapped(value, kind, _no_void)
 
 
-def storable_in_orc(value: str, kind: Type) -> str:
-    """Return SQL for a value that ORC can hold: local times, which Spark would write as numbers."""
-    return mapped(value, kind, _orc)
+def storable_in_orc(value: str, kind: Type, row: str = NO_ROW) -> str:
+    """Return SQL for a value that ORC can hold: local times, which Spark would write as numbers.
+
+    `row` is SQL for its row.
+    """
+    return mapped(value, kind, lambda leaf, its: _orc(leaf, its, row))
 
 
 def mapped(value: str, kind: Type, leaf: Leaf, key: Leaf | None = None, level: int = 0) -> str:
@@ -61,16 +84,18 @@ def instant_text(value: str) -> str:
     return f"concat(replace(CAST({value} AS STRING), ' ', 'T'), 'Z')"
 
 
-def text_of_bytes(value: str) -> str:
-    """Return SQL for bytes as the text that they are; bytes that are none end the job."""
+def text_of_bytes(value: str, row: str = NO_ROW) -> str:
+    """Return SQL for bytes as the text that they are; bytes that are none end the job.
+
+    `row` is SQL for their row.
+    """
     text = f"CAST({value} AS STRING)"
     parts = (
         text_literal(f"column {value.replace('`', '')} has bytes that are no UTF-8 text: "),
         f"substring(hex({value}), 1, 100)",
-        text_literal(
-            " (in hexadecimal). Write another format, or convert them with Sql: TO_BASE64."
-        ),
-    )
+        text_literal(" (in hexadecimal)."), row,
+        text_literal(" Write another format, or convert them with Sql: TO_BASE64."),
+    )  # fmt: skip
     error = f"raise_error(concat({', '.join(parts)}))"
     return f"CASE WHEN is_valid_utf8({text}) OR {value} IS NULL THEN {text} ELSE {error} END"
 
@@ -95,16 +120,16 @@ def _json_key(value: str, kind: Type) -> str | None:
     return _iso(value, kind)
 
 
-def _orc(value: str, kind: Type) -> str | None:
+def _orc(value: str, kind: Type, row: str) -> str | None:
     match kind.kind:
         case "timestamp" | "timestamp_tz":
-            return _told_apart(value)
+            return _told_apart(value, row)
         case "time":
             return f"CAST({value} AS STRING)"
     return _no_void(value, kind)
 
 
-def _told_apart(value: str) -> str:
+def _told_apart(value: str, row: str) -> str:
     """Return SQL for a moment that ORC keeps: it takes the second before 1970 for the one after."""
     begin, end = "1969-12-31 23:59:59", "1970-01-01 00:00:00"
     moment = f"CAST({value} AS TIMESTAMP)"
@@ -113,9 +138,9 @@ def _told_apart(value: str) -> str:
         f"CAST({value} AS STRING)",
         text_literal(
             ", and ORC cannot tell a part of the last second before 1970 from one of the second"
-            " after. Write Parquet, or cut the fraction off (Sql: DATE_TRUNC)."
-        ),
-    )
+            " after."
+        ), row, text_literal(" Write Parquet, or cut the fraction off (Sql: DATE_TRUNC)."),
+    )  # fmt: skip
     is_lost = f"{moment} > TIMESTAMP'{begin}Z' AND {moment} < TIMESTAMP'{end}Z'"
     return f"CASE WHEN {is_lost} THEN raise_error(concat({', '.join(parts)})) ELSE {moment} END"
 

@@ -324,4 +324,36 @@ BUGS = (
         "if number > identifier.number:",
         ("tests/conformance/test_sink_jdbc.py",),
     ),
+    # Values
+    Bug(
+        "a database rounds a number",
+        "holdfast/connectors/jdbc/exact.py",
+        "return number.is_finite() and -int(number.as_tuple().exponent) > places",
+        "return False",
+        ("tests/unit/connectors/jdbc/test_exact.py",),
+    ),
+    Bug(
+        "a database drops an offset",
+        "holdfast/connectors/jdbc/exact.py",
+        "lambda t: bool(_OFFSET.search(t))",
+        "lambda t: False",
+        ("tests/unit/connectors/jdbc/test_exact.py",),
+    ),
+    Bug(
+        "a file that ends too soon is a shorter file",
+        "holdfast/connectors/local_file/xml.py",
+        "        parser.close()  # says so if the file ends too soon\n",
+        "",
+        (
+            "tests/unit/connectors/local_file/test_values_read.py::"
+            "test_xml_that_is_no_plain_row_is_refused_and_never_cut",
+        ),
+    ),
+    Bug(
+        "a text that is no number is null",
+        "holdfast/connectors/local_file/convert.py",
+        "if not _DIGITS.fullmatch(text) or len(text) > 100:\n        raise ValueError",
+        "if not _DIGITS.fullmatch(text) or len(text) > 100:\n        return None",
+        ("tests/unit/connectors/local_file/test_values_page.py",),
+    ),
 )

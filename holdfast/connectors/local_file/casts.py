@@ -2,14 +2,11 @@
 
 from dataclasses import dataclass
 
-from holdfast.connect.rejects import ROW_CHARS_MAX, VALUE_CHARS_MAX
-from holdfast.connectors.json_text import instant_text
+from holdfast.connect.rejects import VALUE_CHARS_MAX
+from holdfast.connectors.json_text import instant_text, row_text
 from holdfast.connectors.local_file.values import literal, named, value_sql
 from holdfast.errors import UserError
 from holdfast.model.types import Type, quote
-
-ROW_COLUMNS_MAX = 8
-"""How many columns of a row are shown: its key is among the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +28,8 @@ class Where:
 
     @property
     def shown(self) -> str:
-        """SQL for the row, as a sentence of its own; it is worked out for a refused one only."""
-        pairs = [
-            f"concat({literal(f'{name} = ')}, coalesce(CAST({quote(name)} AS STRING), 'null'))"
-            for name in self.row[:ROW_COLUMNS_MAX]
-        ]
-        row = f"substring(concat_ws(', ', {', '.join(pairs)}), 1, {ROW_CHARS_MAX})"
-        return f"concat(' Row: ', {row}, '.')" if pairs else "''"
+        """SQL for the row, as a sentence of its own."""
+        return row_text(self.row)
 
 
 WHOLE = ("tinyint", "smallint", "int", "bigint")

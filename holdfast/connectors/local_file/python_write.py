@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from holdfast.connect.rejects import ROW_CHARS_MAX, shown
 from holdfast.connectors.local_file.excel import Workbook
 from holdfast.connectors.local_file.find import DEFAULT_PARTITION
 from holdfast.connectors.local_file.formats import Format
@@ -105,7 +106,7 @@ class _Encoder:
             bad = error.object[error.start : error.end]
             raise UserError(
                 f"LocalFile cannot write '{bad}' in {self.encoding}, which does not have it."
-                " Use encoding = UTF-8."
+                f" Row: {shown(error.object, ROW_CHARS_MAX)}. Use encoding = UTF-8."
             ) from error
 
 

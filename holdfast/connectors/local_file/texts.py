@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from holdfast.connectors.json_text import instant_text, json_ready, text_of_bytes
+from holdfast.connectors.json_text import NO_ROW, instant_text, json_ready, text_of_bytes
 from holdfast.connectors.local_file.values import DATE, DATETIME, SEPARATORS, TIME, literal
 from holdfast.model.types import Type, quote
 
@@ -16,6 +16,7 @@ class Writing:
     date_format: str = DATE
     datetime_format: str = DATETIME
     time_format: str = TIME
+    row: str = NO_ROW  # SQL for the row, if one of its values is refused
 
 
 def text_sql(value: str, kind: Type, style: Writing, level: int = 0) -> str:
@@ -26,7 +27,7 @@ def text_sql(value: str, kind: Type, style: Writing, level: int = 0) -> str:
         case "string":
             return value
         case "bytes" | "binary_vector":
-            return text_of_bytes(value)
+            return text_of_bytes(value, style.row)
         case "date" if style.date_format != DATE:
             return f"date_format({value}, {literal(style.date_format)})"
         case "timestamp" if style.datetime_format != DATETIME:

@@ -5,6 +5,7 @@ its type ends the job with a sentence that names file, column, text and type.
 """
 
 from holdfast.connect.rejects import VALUE_CHARS_MAX
+from holdfast.connectors.json_text import NO_ROW
 from holdfast.model.types import Type
 
 SEPARATORS = tuple(chr(n) for n in range(1, 9))
@@ -36,7 +37,7 @@ def named(kind: Type) -> str:
     return ARTICLES.get(kind.kind, f"a {kind}")
 
 
-def value_sql(text: str, kind: Type, place: str, stage: str, column: str, row: str = "''") -> str:
+def value_sql(text: str, kind: Type, place: str, stage: str, column: str, row: str = NO_ROW) -> str:
     """Return SQL for the value that a text stands for; blank ones are null.
 
     One that is no value ends the job; `place` is SQL for where it is, `row` for its row.

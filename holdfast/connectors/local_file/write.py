@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.connect.batches import Batches
@@ -9,6 +10,7 @@ from holdfast.connect.tables import Rows, aliased, projected
 from holdfast.connectors.json_text import (
     instant_text,
     json_ready,
+    row_text,
     storable,
     storable_in_orc,
     text_of_bytes,
@@ -117,7 +119,8 @@ def _by_frame(
         case Format.PARQUET:
             _native(_stored(frame, columns, helpers), options, folder, len(helpers), {})
         case Format.ORC:
-            rows = _stored(frame, columns, helpers, storable_in_orc)
+            ready = partial(storable_in_orc, row=_row_of(columns))
+            rows = _stored(frame, columns, helpers, ready)
             _native(rows, options, folder, len(helpers), PROLEPTIC)
         case Format.CSV if options.plain_text and options.csv_string_quote_mode != "NONE":
             extra = csv_options(options, len(columns)) | {
@@ -189,7 +192,7 @@ def _csv(
     frame: "DataFrame", options: "LocalFileSinkOptions", columns: list[tuple[str, Type]],
     helpers: list[str],
 ) -> "DataFrame":  # fmt: skip
-    style = _writing(options)
+    style = _writing(options, columns)
     made = [
         f"{quote(n) if t.kind in CSV_KINDS else text_sql(quote(n), t, style)} AS {quote(n)}"
         for n, t in columns
@@ -217,7 +220,7 @@ def _lines(
             names = ", ".join(quote(n) for n, _ in columns)
             line = f"to_csv(struct({names}), map({pairs}))"
         case _:
-            line = line_sql(columns, _writing(options))
+            line = line_sql(columns, _writing(options, columns))
     rows = frame.selectExpr(f"{line} AS value", *helpers)
     if not options.plain_text:
         rows = encoded_lines(rows, options.encoding)
@@ -229,7 +232,7 @@ def _cells(columns: list[tuple[str, Type]], options: "LocalFileSinkOptions") -> 
     """Return the columns of Excel and XML files: text, and numbers where a sheet has numbers."""
     style = Writing(
         (options.delimiter, *SEPARATORS[1:]), True,
-        options.date_format, options.datetime_format, options.time_format,
+        options.date_format, options.datetime_format, options.time_format, _row_of(columns),
     )  # fmt: skip
     made = []
     for name, kind in columns:
@@ -255,13 +258,18 @@ def _parts(frame: "DataFrame") -> "DataFrame":
     return rows.sortWithinPartitions("relativePath", "partIndex")
 
 
-def _writing(options: "LocalFileSinkOptions") -> Writing:
+def _row_of(columns: list[tuple[str, Type]]) -> str:
+    return row_text([name for name, _ in columns])
+
+
+def _writing(options: "LocalFileSinkOptions", columns: list[tuple[str, Type]]) -> Writing:
     return Writing(
         (options.delimiter, *SEPARATORS[1:]),
         False,
         options.date_format,
         options.datetime_format,
         options.time_format,
+        _row_of(columns),
     )
 
 

@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pyarrow as pa
 
+from holdfast.connect.rejects import ROW_CHARS_MAX, VALUE_CHARS_MAX, shown
 from holdfast.connectors.local_file.formats import is_utf8
 from holdfast.connectors.local_file.sheet_cells import Unread
 from holdfast.errors import UserError
@@ -121,13 +122,25 @@ class Document:
         """Write rows, all of whose columns are text."""
         columns = [column.to_pylist() for column in batch.columns]
         for row in zip(*columns, strict=True):
-            texts = [_allowed(name, value) for name, value in zip(self._names, row, strict=True)]
-            self._file.write(self._element(texts))
+            self._file.write(self._element([self._allowed(row, at) for at in range(len(row))]))
 
     def close(self) -> None:
         """End the file."""
         self._file.write(f"</{self._root}>\n")
         self._file.close()
+
+    def _allowed(self, row: tuple[Any, ...], at: int) -> str:
+        text = "" if row[at] is None else str(row[at])
+        if found := _FORBIDDEN.search(text):
+            name, value = self._names[at], shown(text, VALUE_CHARS_MAX)
+            whole = ", ".join(f"{n} = {v}" for n, v in zip(self._names, row, strict=True))
+            raise UserError(
+                f"LocalFile cannot write column {name} as XML: '{value}' has the character"
+                f" U+{ord(found[0]):04X}, which XML does not allow. Row:"
+                f" {shown(whole, ROW_CHARS_MAX)}. Take it out (Sql: REPLACE), or write another"
+                " format. (Between the fields of a row stands field_delimiter: set it.)"
+            )
+        return text
 
     def _element(self, texts: list[str]) -> str:
         pairs = zip(self._names, texts, strict=True)
@@ -139,14 +152,3 @@ class Document:
             for name, text in pairs
         )
         return f"\t<{self._row}>\n{inside}\t</{self._row}>\n"
-
-
-def _allowed(name: str, value: object) -> str:
-    text = "" if value is None else str(value)
-    if found := _FORBIDDEN.search(text):
-        raise UserError(
-            f"LocalFile cannot write column {name} as XML: it has the character"
-            f" U+{ord(found[0]):04X}, which XML does not allow. (Between the fields of a row stands"
-            " field_delimiter: set it.)"
-        )
-    return text

@@ -90,9 +90,10 @@ def test_v02_orc_refuses_what_it_cannot_tell_apart(
     spark: SparkSession, sink: Make, tmp_path: Path
 ) -> None:
     for kind in ("timestamp_ntz", "timestamp"):
-        rows = spark.sql(f"SELECT {kind}'1969-12-31 23:59:59.5' t")
+        rows = spark.sql(f"SELECT 7 id, {kind}'1969-12-31 23:59:59.5' t")
         said = refused(sink(path=str(tmp_path), file_format_type="orc"), rows)
         assert "column t has the time 1969-12-31 23:59:59.5" in said
+        assert " Row: id = 7, t = 1969-12-31 23:59:59.5. Write Parquet" in said
 
 
 @pytest.mark.parametrize("quotes", ["MINIMAL", "ALL", "NONE"])
@@ -200,14 +201,28 @@ def test_v14_xml_is_well_formed_and_keeps_every_character(
         assert "as XML" in said and "Rename it" in said
 
 
+def test_characters_that_a_file_cannot_have_are_refused_with_their_row(
+    spark: SparkSession, sink: Make, tmp_path: Path
+) -> None:
+    rows = spark.createDataFrame([(7, "a\x01b")], "id int, s string")
+    said = refused(sink(path=str(tmp_path / "a"), file_format_type="xml"), rows)
+    assert "column s as XML: 'a\\x01b' has the character U+0001" in said
+    assert " Row: id = 7, s = a\\x01b. Take it out" in said
+    rows = spark.createDataFrame([(7, "🦆")], "id int, s string")
+    options = {"file_format_type": "csv", "encoding": "gbk"}
+    said = refused(sink(path=str(tmp_path / "b"), **options), rows)
+    assert "cannot write '🦆' in gbk" in said and " Row: 7,🦆. Use encoding = UTF-8" in said
+
+
 @pytest.mark.parametrize("form", ["csv", "text", "xml", "excel"])
 def test_v17_bytes_that_are_no_text_are_refused(
     spark: SparkSession, sink: Make, tmp_path: Path, form: str
 ) -> None:
     options = {"file_format_type": form, "xml_use_attr_format": False}
-    rows = spark.sql("SELECT X'61ff' b, 1 n")
+    rows = spark.sql("SELECT 7 id, X'61ff' b")
     said = refused(sink(path=str(tmp_path / "a"), **options), rows)
     assert "column b" in said and "61FF" in said and "TO_BASE64" in said
+    assert " Row: id = 7, b = a" in said
     write(sink(path=str(tmp_path / "b"), **options), spark.sql("SELECT X'6162' b, 1 n"))
     assert len(written(tmp_path / "b")) == 1
 
