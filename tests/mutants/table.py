@@ -328,7 +328,7 @@ BUGS = (
     Bug(
         "a database rounds a number",
         "holdfast/connectors/jdbc/exact.py",
-        "return number.is_finite() and -int(number.as_tuple().exponent) > places",
+        "return -int(number.normalize().as_tuple().exponent) > places",
         "return False",
         ("tests/unit/connectors/jdbc/test_exact.py",),
     ),

@@ -83,7 +83,7 @@ def load(
         names.append(CHUNK)
     kinds = tuple(types[n].removesuffix(" NOT NULL").removesuffix(" NULL") for n in names)
     loading = Loading(staged.table, tuple(names), kinds, batch_rows, apart)
-    sources, exact = target.sources, _exact(rows, target, kinds)
+    sources, exact = target.sources, _exact(rows, target, columns)
     task = Task(database, loading, target.ordered and made_here, sources, exact, target.shown)
     if batches := _batches(rows, target):
         return [Chunk(*cast(list[int], one)) for one in batches.run(task.load)]
@@ -94,14 +94,16 @@ def load(
     return [Chunk(*one) for one in listed]
 
 
-def _exact(rows: Rows, target: Target, kinds: Sequence[str]) -> tuple[Exact, ...]:
+def _exact(rows: Rows, target: Target, columns: Sequence[str]) -> tuple[Exact, ...]:
     """Return the columns whose values must be looked at before they are sent."""
-    columns = []
-    for source, kind in zip(target.sources, kinds, strict=False):
+    listed = []
+    for source, staged in zip(target.sources, columns, strict=False):
         column = rows.table.column(source)
         assert column is not None
-        columns.append((source, column.type, kind))
-    return checks(target.shown, columns)
+        required = staged.endswith(" NOT NULL")
+        kind = staged.partition(" ")[2].removesuffix(" NOT NULL").removesuffix(" NULL")
+        listed.append((source, column.type, kind, required))
+    return checks(target.shown, listed)
 
 
 def _batches(rows: Rows, target: Target) -> Batches | None:

@@ -110,7 +110,7 @@ class Task:
         """Add what only the task knows, and turn instants to UTC."""
         arrays: list[Any] = [_in_utc(column) for column in batch.columns]
         for one in self.exact:
-            arrays[one.at] = _in_utc(one.sent(batch, self.names))
+            arrays[one.at] = one.sent(arrays[one.at], batch, self.names)
         names = list(batch.schema.names)
         count = batch.num_rows
         if self.ordered_here:

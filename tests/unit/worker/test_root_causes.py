@@ -47,7 +47,7 @@ def failure(play: Play, source: str, sink: str, transform: str = "") -> Held:
         await bench.until(lambda: bench.held() and bench.held()[0].failure)
         found.append(bench.held()[0])
 
-    play(part)
+    play(part, orphan_s=600.0)  # no leader speaks here
     said = found[0].failure or ""
     assert not [words for words in SPARK_SAYS if words in said], said
     return found[0]

@@ -19,11 +19,18 @@ EXACT = "12345678901234567890.123456789012345678"
 FITS: list[tuple[str, str, list[Any]]] = [
     ("decimal(38,18)", "numeric(10,2)", [Decimal("1.250000"), Decimal("-0.01"), None]),
     ("decimal(38,18)", "numeric", [Decimal(EXACT)]),
-    ("double", "numeric(10,2)", [0.25, -1e3, 1e22, float("nan"), None]),
+    ("double", "numeric(30,2)", [0.25, -1e3, 1e22, float("nan"), None]),
     ("double", "real", [0.1, 1 / 3]),
-    ("double", "int(11)", [2.0, -0.0, 1e15]),
-    ("string", "decimal(10,2)", ["1.50", " 7 ", "1.500", "+1", "1e3", "15e-1", "x", "", None]),
-    ("string", "bigint(20) unsigned", ["12", "12.0", "12abc"]),
+    ("double", "bigint(20)", [2.0, -0.0, 1e15]),
+    ("string", "decimal(10,2)", ["1.50", " 7 ", "1.500", "+1", "1e3", "15e-1", ".5", None]),
+    ("string", "bigint(20) unsigned", ["12", "12.0", "18446744073709551615"]),
+    ("bigint", "smallint", [32767, -32768, None]),
+    ("bigint", "int(10) unsigned", [0, 4294967295]),
+    ("double", "int", [2147483647.0, -2147483648.0, float("nan")]),
+    ("decimal(38,0)", "numeric(20,0)", [Decimal("99999999999999999999")]),
+    ("string", "integer", ["2147483647", "-2147483648", "+0", "NaN"]),
+    ("string", "double precision", ["1e300", "NaN", "-inf", "Infinity"]),
+    ("int", "integer NOT NULL", [0]),
     ("timestamp", "date", [DAY, None]),
     ("timestamp", "timestamp without time zone", [PART]),
     ("timestamp", "datetime(2)", [PART, SECOND, None]),
@@ -59,6 +66,21 @@ CHANGED: list[tuple[str, str, Any, str]] = [
     ("double", "money", 2.555, "places"),
     ("string", "decimal(10,2)", "1.005", "places"),
     ("string", "int", "1e-3", "places"),
+    ("string", "integer", "12abc", "no number"),
+    ("string", "double precision", "", "no number"),
+    ("string", "integer", "2147483648", "out of range"),
+    ("string", "integer", "-2147483649", "out of range"),
+    ("string", "int(10) unsigned", "-1", "out of range"),
+    ("string", "numeric(5,2)", "1000.00", "out of range"),
+    ("bigint", "smallint", 32768, "out of range"),
+    ("bigint", "bigint(20) unsigned", -1, "out of range"),
+    ("double", "integer", 2147483648.0, "out of range"),
+    ("double", "integer", float("-inf"), "out of range"),
+    ("decimal(38,18)", "numeric(20,18)", Decimal("-100.0"), "out of range"),
+    ("decimal(38,0)", "bigint", Decimal("9223372036854775808"), "out of range"),
+    ("int", "integer NOT NULL", None, "takes no null"),
+    ("string", "date", "2024-02-30", "no such day"),
+    ("string", "timestamp with time zone", "2024-13-01 10:20:30", "no such day"),
     ("timestamp", "date", SECOND, "time of day"),
     ("timestamp_tz", "date", DAY.replace(hour=1), "time of day"),
     ("string", "date", "2024-01-31T10:20:30", "time of day"),
@@ -90,7 +112,7 @@ def batch_of(kind: str, values: list[Any]) -> pa.RecordBatch:
     parsed = parse_type(kind)
     arrow: dict[str, Any] = {
         "double": pa.float64(), "float": pa.float32(), "timestamp": pa.timestamp("us"),
-        "timestamp_tz": pa.timestamp("us", "UTC"),
+        "timestamp_tz": pa.timestamp("us", "UTC"), "int": pa.int32(), "bigint": pa.int64(),
     }  # fmt: skip
     made = arrow.get(parsed.kind, pa.string())
     if parsed.kind == "decimal":
@@ -100,11 +122,15 @@ def batch_of(kind: str, values: list[Any]) -> pa.RecordBatch:
 
 
 def sent(kind: str, target: str, values: list[Any]) -> Any:
-    columns = [("id", parse_type("bigint"), "bigint"), ("v", parse_type(kind), target)]
+    columns = [
+        ("id", parse_type("bigint"), "bigint", True),
+        ("v", parse_type(kind), target.removesuffix(" NOT NULL"), target.endswith(" NOT NULL")),
+    ]
     batch = batch_of(kind, values)
     found = batch.column(1)
     for one in checks("shop.t", columns):
-        found = one.sent(batch, ["id", "v"])
+        if one.at == 1:
+            found = one.sent(found, batch, ["id", "v"])
     return found
 
 
@@ -119,11 +145,13 @@ def test_values_that_fit_are_sent_as_they_are(kind: str, target: str, values: li
 def test_a_value_that_would_be_changed_is_refused_with_its_row(
     kind: str, target: str, value: Any, said: str
 ) -> None:
-    good = {"double": 1.0, "float": 1.0, "timestamp": DAY, "timestamp_tz": DAY}.get(kind)
+    good = {
+        "double": 1.0, "float": 1.0, "int": 1, "bigint": 1, "timestamp": DAY, "timestamp_tz": DAY,
+    }.get(kind)  # fmt: skip
     with pytest.raises(UserError) as refused:
         sent(kind, target, [good, value, value])
     message = str(refused.value)
-    assert f"does not fit {target}: it" in message and said in message
+    assert f"does not fit {target.removesuffix(' NOT NULL')}: " in message and said in message
     assert message.startswith("Jdbc cannot write column v of shop.t: '")
     assert "Row: id = 1, v = " in message and "Widen the column, or convert" in message
 
