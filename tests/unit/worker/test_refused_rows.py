@@ -98,7 +98,7 @@ SINKS = {
         "REPLACE",
     ),
     "csv": ("file_format_type = csv, encoding = gbk", '"ß"', "Row: 7,ß", "encoding = UTF-8"),
-}
+}  # fmt: skip
 """The sink's options, a value that it cannot write, and what is said of the row and the remedy."""
 
 
