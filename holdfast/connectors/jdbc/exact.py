@@ -75,6 +75,15 @@ SAID = {
 """What would happen, and what of Sql says what shall happen instead."""
 
 
+LOUD = ("null", "number", "range", "calendar")
+"""What databases refuse by themselves, without the row."""
+
+
+def changes(kind: Type, target: str) -> bool:
+    """Say whether a column of the database may change a value without a word."""
+    return any(less.what not in LOUD for less in narrow(kind, target))
+
+
 def narrow(kind: Type, target: str, required: bool = False) -> tuple[Narrow, ...]:
     """Return what a column of the database holds less of than a type; nothing if it holds all."""
     made = [Narrow("null")] if required else []

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.connect.sink import Opening
 from holdfast.connectors.jdbc.database import Database, Found, Session
-from holdfast.connectors.jdbc.exact import narrow
+from holdfast.connectors.jdbc.exact import changes
 from holdfast.connectors.jdbc.opening import Order, data_exists, is_opened
 from holdfast.connectors.jdbc.options import DataSaveMode, JdbcSinkOptions, SchemaSaveMode
 from holdfast.connectors.jdbc.target import Target, key_of
@@ -171,7 +171,7 @@ def _fits(column: Column, found: Found) -> bool:
     name = found.type.lower()
     want = next((f for f, words in FAMILIES.items() if any(w in name for w in words)), None)
     if name.endswith("[]") and kind == "array":
-        return narrow(column.type.parts[0], name.removesuffix("[]")) == ()
+        return not changes(column.type.parts[0], name.removesuffix("[]"))
     if have is None or want is None or name.endswith("[]"):
         return True
     return have == want or (have == "truth values" and want == "numbers")

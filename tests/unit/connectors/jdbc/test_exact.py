@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from holdfast.connectors.jdbc.exact import checks
+from holdfast.connectors.jdbc.exact import changes, checks
 from holdfast.errors import UserError
 from holdfast.model.types import parse_type
 
@@ -164,3 +164,11 @@ def test_whole_decimals_are_sent_as_whole_numbers() -> None:
 def test_a_text_for_bytes_is_its_bytes() -> None:
     found = sent("string", "bytea", ["\\x41", "é", "", None])
     assert found.to_pylist() == ["\\x5c783431", "\\xc3a9", "\\x", None]
+
+
+def test_what_databases_change_is_told_from_what_they_refuse() -> None:
+    """A list whose parts a database may change is refused whole; one that it refuses is not."""
+    for kind, target in (("bigint", "integer"), ("string", "double precision"), ("string", "text")):
+        assert not changes(parse_type(kind), target)
+    for kind, target in (("double", "integer"), ("string", "bytea"), ("timestamp", "date")):
+        assert changes(parse_type(kind), target)
