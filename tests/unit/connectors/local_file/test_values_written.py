@@ -205,7 +205,8 @@ def test_characters_that_a_file_cannot_have_are_refused_with_their_row(
     spark: SparkSession, sink: Make, tmp_path: Path
 ) -> None:
     rows = spark.createDataFrame([(7, "a\x01b")], "id int, s string")
-    said = refused(sink(path=str(tmp_path / "a"), file_format_type="xml"), rows)
+    options: dict[str, Any] = {"file_format_type": "xml", "xml_use_attr_format": False}
+    said = refused(sink(path=str(tmp_path / "a"), **options), rows)
     assert "column s as XML: 'a\\x01b' has the character U+0001" in said
     assert " Row: id = 7, s = a\\x01b. Take it out" in said
     rows = spark.createDataFrame([(7, "🦆")], "id int, s string")
