@@ -30,6 +30,7 @@ FLOATS = ("string", "float", "double")
 MOMENTS = ("timestamp", "timestamp_tz")
 CLOCKS = ("timestamp", "datetime", "time")
 TEXTS = ("character varying", "varchar", "character", "char")
+ANY_TEXTS = (*TEXTS, "text", "tinytext", "mediumtext", "longtext")
 MICROS = 6
 
 _SHAPE = re.compile(r"([a-z]+(?: precision| varying)?) ?(?:\((\d+)(?:, ?(\d+))?\))?", re.IGNORECASE)
@@ -75,8 +76,8 @@ SAID = {
 """What would happen, and what of Sql says what shall happen instead."""
 
 
-LOUD = ("null", "number", "range", "calendar")
-"""What databases refuse by themselves, without the row."""
+LOUD = ("null", "number", "range", "calendar", "text")
+"""What databases refuse by themselves, without the row, and what is written as text here."""
 
 
 def changes(kind: Type, target: str) -> bool:
@@ -108,6 +109,8 @@ def narrow(kind: Type, target: str, required: bool = False) -> tuple[Narrow, ...
         made.append(Narrow("clock", kept))
     if kind.kind == "string" and name in ("date", *CLOCKS) and not _zoned(target, name):
         made.append(Narrow("zone"))
+    if kind.kind in ("boolean", *MOMENTS) and name in ANY_TEXTS:
+        made.append(Narrow("text"))
     if kind.kind == "string" and name in TEXTS and first:
         made.append(Narrow("length", int(first)))
     return tuple(made)
@@ -184,6 +187,8 @@ class Exact:
         """
         if self.narrow.what == "bytes":
             return pa.array([_hexadecimal(t) for t in values.to_pylist()], pa.string())
+        if self.narrow.what == "text":
+            return _as_text(values)
         bad = LOOKS[self.narrow.what](values, self.narrow)
         if bad is not None:
             raise self._refused(batch, bad, names)
@@ -222,6 +227,17 @@ def row_of(batch: pa.RecordBatch, at: int, names: Sequence[str]) -> str:
 
 def _hexadecimal(text: str | None) -> str | None:
     return None if text is None else f"\\x{text.encode().hex()}"
+
+
+def _as_text(values: Any) -> Any:
+    """Return truth values and moments as docs/values.md writes them: servers do it otherwise."""
+    texts = pc.cast(values, pa.string())
+    if not pa.types.is_timestamp(values.type):
+        return texts
+    if values.type.tz:
+        texts = pc.replace_substring(texts, " ", "T")
+    texts = pc.replace_substring_regex(texts, r"(\.[0-9]*?)0+(Z?)$", r"\1\2")
+    return pc.replace_substring_regex(texts, r"\.(Z?)$", r"\1")
 
 
 def _text(value: Any) -> str:

@@ -172,3 +172,16 @@ def test_what_databases_change_is_told_from_what_they_refuse() -> None:
         assert not changes(parse_type(kind), target)
     for kind, target in (("double", "integer"), ("string", "bytea"), ("timestamp", "date")):
         assert changes(parse_type(kind), target)
+
+
+def test_moments_and_truth_values_for_texts_are_written_as_elsewhere() -> None:
+    whole = SECOND.replace(second=0)
+    for target in ("text", "longtext CHARACTER SET utf8mb4", "character varying(40)"):
+        found = sent("timestamp", target, [PART, whole, None]).to_pylist()
+        assert found == ["1960-01-31 10:20:30.12", "1960-01-31 10:20:00", None]
+        found = sent("timestamp_tz", target, [PART, whole, None]).to_pylist()
+        assert found == ["1960-01-31T10:20:30.12Z", "1960-01-31T10:20:00Z", None]
+    columns = [("v", parse_type("boolean"), "longtext", False)]
+    batch = pa.RecordBatch.from_arrays([pa.array([True, False, None])], names=["c0"])
+    (one,) = checks("t", columns)
+    assert one.sent(batch.column(0), batch, ["v"]).to_pylist() == ["true", "false", None]
