@@ -26,7 +26,9 @@ from tests.sim.tales import (
     Events,
     added,
     changed,
+    pick,
     place,
+    record,
     rewritten,
     saved,
     with_commits,
@@ -43,6 +45,20 @@ def rows_go_without_a_commit(e: Events) -> Events:
 @breaks("I79", commits.stays)
 def a_life_removes_its_own_rows(e: Events) -> Events:
     return changed(e, place(e, Snapshot, number=2), removed=("f1",))
+
+
+@breaks("I79", commits.stays)
+def a_late_commit_of_a_former_life_removes_rows(e: Events) -> Events:
+    """The next life has shown rows, and a commit of the one before comes to its end."""
+    job, pipe = (replace(record(e, key, 0), incarnation="i2") for key in (JOB, PIPE))
+    begun = {JOB: replace(job, origin="j/i1"), PIPE: pipe}
+    mine = pick(e, Snapshot, number=2)
+    later = replace(mine, user=mine.user.replace("i1", "i2"), number=1, files=("f9",))
+    return added(
+        e, -1,
+        *(Write(key=key, revision=100, record=one) for key, one in begun.items()),
+        later, replace(mine, number=3, files=(), removed=("f9",)),
+    )  # fmt: skip
 
 
 @breaks("L1", liveness.leaders)

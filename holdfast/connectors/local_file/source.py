@@ -9,7 +9,13 @@ from holdfast.connect.source import Budget, Nothing, Slice, Source
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.local_file.arrow_parquet import parquet_batches
 from holdfast.connectors.local_file.delimited import DELIMITED, delimited_rows
-from holdfast.connectors.local_file.find import Found, came_whole, find_files, partition_names
+from holdfast.connectors.local_file.find import (
+    Found,
+    came_whole,
+    find_files,
+    local_path,
+    partition_names,
+)
 from holdfast.connectors.local_file.formats import COLUMNAR, Format
 from holdfast.connectors.local_file.options import FileTable, LocalFileSourceOptions
 from holdfast.connectors.local_file.parse import kept
@@ -26,10 +32,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CHOOSING = (
-    "path", "read_partitions", "file_filter_pattern", "filename_extension",
+    "read_partitions", "file_filter_pattern", "filename_extension",
     "file_filter_modified_start", "file_filter_modified_end",
 )  # fmt: skip
-"""The options that say which files are read."""
+"""The options that say which files of a folder are read."""
 
 ROWS_MAX = 1_000_000
 """About how many rows a slice takes where a checkpointing job names no number."""
@@ -78,10 +84,9 @@ schema { fields { id = bigint, name = string } }
         A position tells tables by their place in the job file, and files by path or age.  A file
         that a filter left out before would count as read.
         """
-        looks = _looks(options.discovery_mode, mode)
-        return {"discovery_mode": looks} | {
-            name: [getattr(table, name) for table in options.tables] for name in CHOOSING
-        }
+        looks, paths = _looks(options.discovery_mode, mode), [t.path for t in options.tables]
+        chosen = {n: [getattr(table, n) for table in options.tables] for n in CHOOSING}
+        return {"discovery_mode": looks, "path": [local_path(p) for p in paths], **chosen}
 
     def tables(self) -> tuple[Table, ...] | None:
         """Return each table's columns, or None if only the files can tell."""

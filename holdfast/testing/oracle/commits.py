@@ -214,7 +214,8 @@ def settled(story: Story) -> Iterator[str]:
 
 def stays(story: Story) -> Iterator[str]:
     """I79: only a commit removes what is shown: once for a life, before anything of its own, and
-    nothing from a table that the life's savepoint knows."""
+    nothing from a table that the life's savepoint knows, nor what another life of its line showed.
+    """
     for removed in story.of(Removed):
         if removed.files:
             yield f"I79 {len(removed.files)} of what {removed.table} showed went without a commit"
@@ -228,6 +229,9 @@ def stays(story: Story) -> Iterator[str]:
         if snapshot.removed:
             if (table, life) in emptied or life in {lives.get(f) for f in snapshot.removed}:
                 yield f"I79 {life.job} removed from {table} what it had shown itself"
+            others = {lives[f] for f in snapshot.removed if f in lives} - {life}
+            if story.lines.get(life, life) in {story.lines.get(one) for one in others}:
+                yield f"I79 {life.job} removed from {table} what another life of its line had shown"
             if table in _known(story, owner[0]):
                 yield f"I79 {life.job} emptied {table}, which its savepoint knows"
             emptied.add((table, life))

@@ -120,6 +120,13 @@ def test_a_moved_folder_is_refused_even_on_the_users_word(registry: Registry) ->
         going(registry, before, after, {"u": "u"})
 
 
+def test_a_folder_may_be_written_otherwise(registry: Registry) -> None:
+    before = spec(FILES.format("a"), SINK.format("a"))
+    for same in ("/data/a/", "/data/../data/a", "file:///data/a"):
+        found = going(registry, before, before.replace("/data/a", same))
+        assert found.matching.said[0] == "Source[0]-LocalFile (path = /data/a) goes on."
+
+
 def test_a_job_file_that_cannot_be_planned_any_more_is_refused_in_words(
     registry: Registry,
 ) -> None:
