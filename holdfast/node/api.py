@@ -6,7 +6,6 @@ names the leader (421); lists and states it reads from the store, which is as tr
 
 import asyncio
 import contextlib
-import hashlib
 import secrets
 import time
 from collections.abc import Awaitable, Sequence
@@ -18,6 +17,7 @@ from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
+from holdfast.core.saved import Saved
 from holdfast.errors import Fenced, Unavailable, UserError
 from holdfast.master.desk import LEADER
 from holdfast.master.explain import Explanation, explain
@@ -45,7 +45,7 @@ from holdfast.node.rest.confine import Confined
 from holdfast.node.rest.listing import Listing
 from holdfast.node.rest.logs import log_lines
 from holdfast.node.rest.problems import Elsewhere
-from holdfast.node.rest.route import JOB_ID
+from holdfast.node.rest.route import job_id_of
 from holdfast.node.rest.scene import held_of, scene_of, waits_of
 from holdfast.node.rest.sealing import OPTION, SPEC, opened_options, sealed_options
 from holdfast.node.rest.shapes import SubmitText
@@ -104,17 +104,15 @@ class Api:
         await self.leader()
         if not asked.token:
             raise UserError("A submit needs a token of its own.", code="request")
-        job_id = asked.job_id or _id_of(asked.token)
-        if not JOB_ID.fullmatch(job_id):
-            raise UserError(
-                f"The job id '{job_id}' is no good. Use 1 to 64 letters, digits, '.', '_' or '-'.",
-                code="job.id",
-            )
+        job_id = job_id_of(asked.job_id, asked.token)
+        while (accepted := await self._accepted(asked, job_id)) is None:
+            continue  # another life has ended since, and it is where to go on
+        return accepted
+
+    async def _accepted(self, asked: Submit, job_id: str) -> Accepted | None:
+        """Accept a job; None if it is to go on, and not any more from where it was planned to."""
         leader = await self.leader()
-        saved = None
-        if asked.restore:
-            source = asked.source or job_id
-            saved = chosen(leader, source, asked.number, await self.lives(leader, source))
+        saved = await self._chosen(leader, asked, job_id)
         spec = self._spec(asked.spec or self.opened(saved.spec if saved else ""))
         text, report = encode_spec(spec), Report(lenient=spec.lenient)
         planned = await asyncio.to_thread(spec.job, self.registry, report)
@@ -137,6 +135,9 @@ class Api:
                 self._check_size(leader, *made)
             start, known = None, leader.has(job_id, asked.token)
             if saved and not known:
+                latest = await self._chosen(leader, asked, job_id)
+                if latest and latest.id != saved.id:
+                    return None
                 begun = Given(asked.maps, asked.allow_dropped, asked.write_again)
                 going = Going(leader, self.registry, saved, self.opened(saved.spec), planned)
                 made, start, accepted.restored = await going.begin(begun, *made)
@@ -145,6 +146,13 @@ class Api:
                 keeper = leader.jobs[job_id]
                 await keeper.tell(RESTORED=accepted.restored, WARNED=accepted.warnings)
         return accepted
+
+    async def _chosen(self, leader: Leader, asked: Submit, job_id: str) -> Saved | None:
+        """Return the saved state that a job is to go on from, if it is to go on from one."""
+        if not asked.restore:
+            return None
+        source = asked.source or job_id
+        return chosen(leader, source, asked.number, await self.lives(leader, source))
 
     def opened(self, spec: str) -> str:
         """Return what a record keeps of a job file, unsealed."""
@@ -387,8 +395,3 @@ class Api:
             sight=self.sight(job.id),
             sketch=sketch,
         )
-
-
-def _id_of(token: str) -> str:
-    """Return an id for a job without one: the same for the same submit, 18 digits."""
-    return str(int(hashlib.sha256(token.encode()).hexdigest(), 16))[:18]

@@ -2,11 +2,15 @@
 
 import asyncio
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from holdfast.core.job import JobStatus
 from holdfast.master.ports import Settings
+from holdfast.plan.spec import Spec
 from tests.api.served import STREAM, Served, served
 
 
@@ -79,6 +83,36 @@ def test_a_state_stays_until_a_later_life_has_shown_more(tmp_path: Path) -> None
         assert [(line["jobId"], line["source"], line["number"]) for line in lines] == [
             ("b", "a", 1)
         ]
+
+    served(tmp_path, test)
+
+
+def test_a_life_that_ends_while_a_restart_is_planned_is_where_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(master: Served) -> None:
+        await cancelled(master, "a")
+        await master.http.post("/api/jobs/a/restart", json={})
+        await master.runs("a")
+        await master.checkpoint("a")
+        planning, ended, plan = threading.Event(), threading.Event(), Spec.job
+
+        def slowly(*given: Any) -> Any:
+            planning.set()
+            ended.wait()
+            return plan(*given)
+
+        monkeypatch.setattr(Spec, "job", slowly)
+        asking = asyncio.ensure_future(master.http.post("/api/jobs/a/restart", json={}))
+        await asyncio.to_thread(planning.wait)
+        await cancelled(master, "a", checkpoints=0)
+        ended.set()
+        answer = await asking
+        assert answer.status_code == 200, answer.text
+        leader = master.api.master.leader
+        assert leader and leader.jobs["a"].state.life == 3
+        assert [s["state"] for s in await listed(master, "a")] == [2, 1]
+        assert leader.jobs["a"].state.origin == leader.vault.of("a")[0].id
 
     served(tmp_path, test)
 

@@ -4,6 +4,7 @@ The server, the OpenAPI document and the tests of permissions all read these dec
 that is not declared does not exist, and none can be declared without its permission.
 """
 
+import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,8 +13,21 @@ from typing import Any
 
 import msgspec
 
+from holdfast.errors import UserError
+
 JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+def job_id_of(given: str, token: str) -> str:
+    """Return the id that a submit asks for; without one the same 18 digits for the same submit."""
+    job_id = given or str(int(hashlib.sha256(token.encode()).hexdigest(), 16))[:18]
+    if not JOB_ID.fullmatch(job_id):
+        raise UserError(
+            f"The job id '{job_id}' is no good. Use 1 to 64 letters, digits, '.', '_' or '-'.",
+            code="job.id",
+        )
+    return job_id
 
 
 class Role(StrEnum):
