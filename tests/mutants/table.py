@@ -285,6 +285,23 @@ BUGS = (
         "if was.get(key) is None and now.get(key)",
         ("tests/unit/core/test_match.py", "tests/unit/node/test_restoring.py"),
     ),
+    Bug(
+        "a restart goes on from what was the latest when it was planned",
+        "holdfast/node/api.py",
+        "if latest and latest.id != saved.id:",
+        "if latest and not latest.id:",
+        (
+            "tests/api/test_saved.py::"
+            "test_a_life_that_ends_while_a_restart_is_planned_is_where_it_goes_on",
+        ),
+    ),
+    Bug(
+        "a folder is known by how it is written",
+        "holdfast/connectors/local_file/source.py",
+        '"path": [local_path(p) for p in paths]',
+        '"path": [*paths]',
+        ("tests/unit/node/test_restoring.py::test_a_folder_may_be_written_otherwise",),
+    ),
     # Committers
     Bug(
         "Iceberg makes a commit of a number twice",
