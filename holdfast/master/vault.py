@@ -112,6 +112,12 @@ class Vault:
         found = [s for s in found if not s.removed]
         return sorted(found, key=lambda s: (s.made_s, s.life), reverse=True)
 
+    def last_life(self, job: str) -> int:
+        """Return the highest number of a life of a job that a state tells of; 0 if none does."""
+        heirs = (heir for heirs in self.heirs.values() for heir in heirs.values())
+        found = [k.saved.life for k in self.states.values() if k.saved.job == job]
+        return max([*found, *(heir.life for heir in heirs if heir.job == job)], default=0)
+
     def keeps(self, job: str, incarnation: str) -> Saved | None:
         """Return what a life has left, unless it is on its way out."""
         kept = self.states.get(f"{job}/{incarnation}")

@@ -129,7 +129,7 @@ class Api:
             if saved:
                 incarnation = incarnation_of(asked.token)
             kept = self.seal.close(text, SPEC) if self.seal else text
-            number = 1 + max((job.life for job in lives), default=0)
+            number = 1 + max([leader.vault.last_life(job_id), *(job.life for job in lives)])
             made = new_records(job_id, incarnation, asked.token, kept, planned, number)
             if self.refuse_too_large:
                 self._check_size(leader, *made)

@@ -296,6 +296,16 @@ BUGS = (
         ),
     ),
     Bug(
+        "lives are counted anew when the history has forgotten a job",
+        "holdfast/node/api.py",
+        "max([leader.vault.last_life(job_id), *(job.life for job in lives)])",
+        "max([0, *(job.life for job in lives)])",
+        (
+            "tests/api/test_saved.py::"
+            "test_savepoints_are_there_when_the_history_has_forgotten_their_jobs",
+        ),
+    ),
+    Bug(
         "a folder is known by how it is written",
         "holdfast/connectors/local_file/source.py",
         '"path": [local_path(p) for p in paths]',
