@@ -27,7 +27,8 @@ CODEC = "write.parquet.compression-codec"
 
 def _where(catalog: Mapping[str, str]) -> Plain:
     """Return what of a catalog's settings says which one it is."""
-    return {key: same_place(catalog[key]) for key in ("type", "uri", "warehouse") if key in catalog}
+    places = {key: same_place(catalog[key]) for key in ("uri", "warehouse") if key in catalog}
+    return {"type": catalog["type"], **places} if "type" in catalog else places
 
 
 @options

@@ -127,6 +127,17 @@ def test_a_folder_may_be_written_otherwise(registry: Registry) -> None:
         assert found.matching.said[0] == "Source[0]-LocalFile (path = /data/a) goes on."
 
 
+def test_a_sink_is_known_by_where_it_writes_whoever_logs_in(registry: Registry) -> None:
+    sink = """Iceberg {{ plugin_input = a, namespace = n, table = t, catalog_name = c
+    iceberg.catalog.config = {{ type = rest, uri = "http://h:1", token = "{0}" }} }}"""
+    a = FILES.format("a")
+    found = going(registry, spec(a, sink.format("old")), spec(a, sink.format("new")))
+    assert found.matching.said[1] == (
+        "Sink[0]-Iceberg (catalog_name = c, iceberg.catalog.config.type = rest,"
+        " iceberg.catalog.config.uri = http://h:1, namespace = n, table = t) goes on."
+    )
+
+
 def test_a_job_file_that_cannot_be_planned_any_more_is_refused_in_words(
     registry: Registry,
 ) -> None:
