@@ -51,7 +51,7 @@ from holdfast.node.rest.sealing import OPTION, SPEC, opened_options, sealed_opti
 from holdfast.node.rest.shapes import SubmitText
 from holdfast.node.rest.shown import cluster_view, detail
 from holdfast.node.rest.sketch import Sketch, Sketches
-from holdfast.node.restoring import Given, Going, chosen, incarnation_of
+from holdfast.node.restoring import Given, Going, chosen, incarnation_of, undone
 from holdfast.node.seal import Seal
 from holdfast.plan.spec import Spec, encode_spec
 
@@ -134,7 +134,9 @@ class Api:
             if self.refuse_too_large:
                 self._check_size(leader, *made)
             start, known = None, leader.has(job_id, asked.token)
-            if saved and not known:
+            if not saved and not known:
+                accepted.warnings += undone(leader, job_id)
+            elif saved and not known:
                 latest = await self._chosen(leader, asked, job_id)
                 if latest and latest.id != saved.id:
                     return None

@@ -109,6 +109,18 @@ def chosen(leader: Leader, job_id: str, number: int, lives: Sequence[Record]) ->
     )
 
 
+def undone(leader: Leader, job_id: str) -> list[str]:
+    """Return what whoever submits a job anew must know of lives that left commits undone."""
+    return [
+        f"Life {saved.life} of job {job_id} ended with commits that are complete and not visible."
+        " This one reads everything from the beginning. Should a commit of that life have been"
+        " under way, it may still become visible, its save modes included. To finish those commits"
+        f" first: holdfast restart {job_id}."
+        for saved in leader.vault.of(job_id)
+        if any(part.waiting for part in saved.parts)
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Going:
     """A saved state, the job file it was saved with, and the planned job that is to go on."""

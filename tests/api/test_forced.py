@@ -8,7 +8,8 @@ import pytest
 
 from holdfast.core.job import JobStatus
 from holdfast.errors import Unavailable
-from tests.api.served import Served, served
+from holdfast.master.ports import Settings
+from tests.api.served import STREAM, Served, served
 
 
 async def hung(master: Served, job: str) -> None:
@@ -61,6 +62,33 @@ def test_a_forced_cancel_ends_what_hangs_is_audited_and_shown(
         assert leader and leader.jobs["7"].pipelines[1].state.owes_former
 
     served(tmp_path, test)
+
+
+def test_whoever_submits_anew_hears_of_commits_that_may_yet_show(tmp_path: Path) -> None:
+    async def test(master: Served) -> None:
+        async def away(*_: Any) -> bool:
+            raise Unavailable("The table does not answer.")
+
+        master.api.master.ports.tables.publish = away  # type: ignore[method-assign]
+        await master.submit("7")
+        await master.runs("7")
+        taken = asyncio.ensure_future(master.checkpoint("7"))
+        (keeper,) = master.keepers()
+        while not keeper.state.commits.waiting:
+            await asyncio.sleep(0.01)
+        await master.http.post("/api/jobs/7/cancel?force=true")
+        await cancelled(master, "7")
+        taken.cancel()
+        while list(master.keepers()):
+            await master.beat()
+            await asyncio.sleep(0.02)
+        anew = await master.http.post("/api/submit", json={"text": STREAM, "job_id": "7"})
+        assert anew.status_code == 200, anew.text
+        assert "Life 1 of job 7 ended with commits that are" in anew.json()["warnings"][-1]
+        assert "holdfast restart 7" in anew.json()["warnings"][-1]
+
+    quick = Settings(lease_s=30.0, tombstone_s=0.2, worker_lost_s=6.0, tidy_s=0.1)
+    served(tmp_path, test, settings=quick)
 
 
 def test_what_is_given_up_is_no_longer_to_be_finished(tmp_path: Path) -> None:

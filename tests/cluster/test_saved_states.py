@@ -25,6 +25,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     started.master(1)
     started.master(2)
     started.worker(slots=8)
+    started.until("somebody leads", lambda: started.client.cluster().leader)
     yield started
     started.end()
     etcd.remove()
