@@ -100,6 +100,10 @@ class Vault:
         led = await self.desk.read(LED)
         if led:
             self._led = (msgspec.json.decode(led.value, type=float), led.revision)
+        # A leader that died had led longer than it had written down: its states say so.  Without
+        # that, what a life leaves now could pass for older than what was left before.
+        told_s = max((k.saved.made_s for k in self.states.values()), default=0.0)
+        self._led = (max(self._led[0], told_s), self._led[1])
         self._since_s = self.desk.ports.clock.now()
 
     def led_s(self) -> float:

@@ -11,7 +11,8 @@ import pytest
 from holdfast.core.job import JobStatus
 from holdfast.master.ports import Settings
 from holdfast.plan.spec import Spec
-from tests.api.served import STREAM, Served, served
+from holdfast.store.open import open_store
+from tests.api.served import STREAM, Served, served, with_master
 
 
 async def cancelled(master: Served, job: str, *, checkpoints: int = 2) -> None:
@@ -85,6 +86,33 @@ def test_a_state_stays_until_a_later_life_has_shown_more(tmp_path: Path) -> None
         ]
 
     served(tmp_path, test)
+
+
+def test_what_is_left_later_is_later_though_a_leader_died_before_it_wrote_how_long_it_led(
+    tmp_path: Path,
+) -> None:
+    async def first(master: Served) -> None:
+        leader = master.api.master.leader
+        assert leader
+        leader.vault._led = (1000.0, 0)  # so long has it led, and its time to say so comes later
+        await cancelled(master, "a")
+
+    async def second(master: Served) -> None:
+        leader = master.api.master.leader
+        assert leader
+        assert await leader.desk.read("led") is None
+        for life in (2, 3):
+            again = await master.http.post("/api/jobs/a/restart", json={})
+            assert again.status_code == 200, again.text
+            await cancelled(master, "a", checkpoints=1)
+            assert [s["state"] for s in await listed(master, "a")] == [*range(life, 0, -1)]
+
+    async def run() -> None:
+        store = await open_store("memory:")
+        for test in (first, second):
+            await with_master(store, tmp_path, test)
+
+    asyncio.run(run())
 
 
 def test_a_life_that_ends_while_a_restart_is_planned_is_where_it_goes_on(

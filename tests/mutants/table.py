@@ -306,6 +306,16 @@ BUGS = (
         ),
     ),
     Bug(
+        "a leader forgets how long the one before had led",
+        "holdfast/master/vault.py",
+        "self._led = (max(self._led[0], told_s), self._led[1])",
+        "self._led = (max(self._led[0], 0.0), self._led[1])",
+        (
+            "tests/api/test_saved.py::"
+            "test_what_is_left_later_is_later_though_a_leader_died_before_it_wrote_how_long_it_led",
+        ),
+    ),
+    Bug(
         "a folder is known by how it is written",
         "holdfast/connectors/local_file/source.py",
         '"path": [local_path(p) for p in paths]',
