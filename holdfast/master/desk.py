@@ -7,6 +7,7 @@ and the desk then closes.  An answer that never came is settled by reading back,
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
@@ -57,7 +58,7 @@ class Desk:
         self.error = error
         self.abandon()
 
-    def watch(self, task: "asyncio.Task[None]") -> None:
+    def watch(self, task: "asyncio.Task[Any]") -> None:
         """Look at how a task of this term ended: a bug in it ends the process, never in silence."""
         if not task.cancelled() and task.exception():
             self.error = self.error or task.exception()

@@ -35,7 +35,7 @@ class Keeper(Generic[S]):
         self.trailed = False  # whether the store has a trail of this record
         self.closed = False
         self.turn = asyncio.Lock()
-        self._proof: asyncio.Task[bool] | None = None
+        self._proof: asyncio.Task[bool | None] | None = None
         self._doing: dict[object, asyncio.Task[None]] = {}
         self._beside: set[asyncio.Task[None]] = set()
 
@@ -119,15 +119,24 @@ class Keeper(Generic[S]):
         """
         if self._proof is None:
             self._proof = asyncio.ensure_future(self._prove())
-        return await asyncio.shield(self._proof)
+            self._proof.add_done_callback(self.desk.watch)
+        proven = await asyncio.shield(self._proof)
+        if proven is None:
+            raise Fenced(f"It cannot be proven any more that {self.key} is ours.")
+        return proven
 
-    async def _prove(self) -> bool:
+    async def _prove(self) -> bool | None:
+        """Prove it for all who ask; None if this term is over, whether or not they still wait."""
         async with self.turn:
             self._proof = None
-            self.desk.check()
-            if self.closed:
-                return False
-            await self.desk.confirm(self.key, self.revision)
+            try:
+                self.desk.check()
+                if self.closed:
+                    return False
+                await self.desk.confirm(self.key, self.revision)
+            except Fenced:
+                self.desk.abandon()
+                return None
             return True
 
     def resume(self) -> None:

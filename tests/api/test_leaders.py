@@ -9,7 +9,7 @@ from holdfast.core.task import TaskFailed
 from holdfast.master.ports import Settings
 from holdfast.store.contract import Store
 from holdfast.store.open import open_store
-from tests.api.served import Served, with_master
+from tests.api.served import Served, served, with_master
 
 SETTINGS = Settings(lease_s=30.0, tombstone_s=0.05, worker_lost_s=60.0)
 
@@ -113,3 +113,22 @@ def test_what_happened_to_a_buried_job_is_told_by_any_later_leader(tmp_path: Pat
         assert [(c["number"], c["rows"]) for c in part["history"]] == [(1, 100)]
 
     two_leaders(tmp_path, first, second)
+
+
+def test_a_proof_that_nobody_waits_for_any_more_ends_the_term_and_is_no_bug(
+    tmp_path: Path,
+) -> None:
+    async def test(master: Served) -> None:
+        await master.submit("17")
+        (keeper,) = master.keepers()
+        async with keeper.turn:
+            asking = asyncio.ensure_future(keeper.confirm())
+            while keeper._proof is None:
+                await asyncio.sleep(0)
+            proof = keeper._proof
+            asking.cancel()
+            keeper.desk.abandon()
+        assert await proof is None
+        assert keeper.desk.error is None and keeper.desk.abandoned.is_set()
+
+    served(tmp_path, test)

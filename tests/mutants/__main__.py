@@ -20,6 +20,7 @@ FAILED = 1
 """What pytest ends with when a test has failed, and not something else."""
 
 RUN_S_MAX = 900
+SAID_MAX = 3000
 
 
 def planted(bug: Bug, text: str) -> str:
@@ -41,7 +42,7 @@ def run(folder: Path, tests: Iterable[str]) -> tuple[int, str]:
     except subprocess.TimeoutExpired:
         return FAILED, ""  # a test that waits for what a bug keeps from happening
     if done.returncode not in (0, FAILED):
-        print(done.stdout[-3000:], done.stderr[-3000:])
+        print(done.stdout[-SAID_MAX:], done.stderr[-SAID_MAX:])
     return done.returncode, done.stdout
 
 
@@ -72,7 +73,9 @@ def main() -> int:
             else:
                 shutil.copy(source, folder / name)
         tests = dict.fromkeys(test for bug in bugs for test in bug.tests)
-        if run(folder, tests)[0] != 0:
+        ended, said = run(folder, tests)
+        if ended != 0:
+            print(said[-SAID_MAX:] or f"They took more than {RUN_S_MAX} s.")
             print("The tests fail without any bug; nothing was planted.")
             return 1
         survivors = []

@@ -27,8 +27,8 @@ CODEC = "write.parquet.compression-codec"
 
 def _where(catalog: Mapping[str, str]) -> Plain:
     """Return what of a catalog's settings says which one it is."""
-    places = {key: same_place(catalog[key]) for key in ("uri", "warehouse") if key in catalog}
-    return {"type": catalog["type"], **places} if "type" in catalog else places
+    given = {key: catalog[key] for key in ("type", "uri", "warehouse") if key in catalog}
+    return {key: said if key == "type" else same_place(said) for key, said in given.items()}
 
 
 @options
