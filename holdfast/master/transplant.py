@@ -66,20 +66,20 @@ def transplant(
             staged=(),
             watermark=move.watermark(part, marks),
             counts={t.id: counts[t.id] for t in part.tasks if t.id in counts},
-            opened=_opened(saved, move),
+            opened=opened_in(saved, move.moved),
         )
         for part in move.after.pipelines
     }
 
 
-def _opened(saved: Sequence[Content], move: Move) -> tuple[Opened, ...] | None:
+def opened_in(saved: Sequence[Content], moved: Mapping[str, str]) -> tuple[Opened, ...] | None:
     """Return the tables that had their save modes, in all pipelines: their rows are to be kept,
     also by a pipeline that is new and writes there.  A sink that was dropped has no name now."""
     found: dict[Opened, None] = {}
     for content in saved:
         if content.opened is None:
             return None
-        named = (replace(o, sink=move.moved.get(o.sink, "")) for o in content.opened)
+        named = (replace(o, sink=moved.get(o.sink, "")) for o in content.opened)
         found |= dict.fromkeys(named)
     return tuple(found)
 

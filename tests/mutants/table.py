@@ -83,7 +83,7 @@ BUGS = (
     Bug(
         "a restore forgets which tables are known",
         "holdfast/master/transplant.py",
-        "opened=_opened(saved, move),",
+        "opened=opened_in(saved, move.moved),",
         "opened=(),",
         ("tests/unit/master/test_transplant.py",),
     ),

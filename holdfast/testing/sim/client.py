@@ -12,6 +12,7 @@ from holdfast.master import blob
 from holdfast.master.accept import Start, contents_of
 from holdfast.master.records import grave_key, history_key, job_key, saved_key
 from holdfast.master.resume import resumed
+from holdfast.master.transplant import opened_in
 from holdfast.testing.sim.plan import Plan, Wish
 from holdfast.testing.sim.world import JobSpec, World
 
@@ -147,10 +148,11 @@ async def resume(
     records, pipelines = job.records(incarnation)
     contents = await contents_of(leader.desk, saved)
     same = {s: s for part in saved.parts for s in (*part.sources, *part.sinks)}
-    begun = tuple(
-        (number, blob.pack(replace(c, job=job.id, incarnation=incarnation, number=0, staged=())))
-        for number, c in contents.items()
-    )
+    # A pipeline that has left nothing begins as a new one, but for what it knows of tables.
+    opened, numbers = opened_in(list(contents.values()), same), [p.number for p in pipelines]
+    none = {n: blob.Content(blob.VERSION, job.id, incarnation, n, 0, {}, (), None) for n in numbers}
+    own = partial(replace, job=job.id, incarnation=incarnation, number=0, staged=(), opened=opened)
+    begun = tuple((n, blob.pack(own(c))) for n, c in (none | contents).items())
     start = Start(saved, begun, write_again)
     await leader.submit(records, resumed(saved, same, pipelines), start)
 
