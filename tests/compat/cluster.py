@@ -20,15 +20,23 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from holdfast.cli.job import report_for
 from holdfast.cli.load import read_tree
-from holdfast.connect.report import Report
-from holdfast.errors import HoldfastError, JobFileError
+from holdfast.errors import HoldfastError
 from holdfast.model.secret import Secret
-from holdfast.node.api_views import ENDED, JobDetail
+from holdfast.node.api_views import ENDED, Accepted, JobDetail
 from holdfast.node.client import Client
 from holdfast.plan.spec import Spec, encode_spec
 from holdfast.testing.chaos.servers import free_ports
-from tests.compat.run import BATCH_S_MAX, CANCEL_S_MAX, STREAM_S_MAX, Ended, as_expected, show
+from tests.compat.run import (
+    BATCH_S_MAX,
+    CANCEL_S_MAX,
+    STREAM_S_MAX,
+    Ended,
+    about_unknown,
+    as_expected,
+    show,
+)
 from tests.compat.suite import Case, deferred, load_cases, set_up
 
 AT_ONCE = 3
@@ -176,13 +184,8 @@ def run_case(there: Cluster, client: Client, case: Case, folder: Path, data: Pat
     copy = set_up(case, folder, data)
     note = ""
     try:
-        try:
-            job = submit(client, copy, case, lenient=False)
-        except JobFileError as error:
-            if not all("unknown option" in m.message for m in error.mistakes):
-                raise
-            note = f"--lenient: {len(error.mistakes)} unknown option(s) ignored"
-            job = submit(client, copy, case, lenient=True)
+        accepted = submit(client, copy, case)
+        job, note = accepted.job_id, about_unknown(accepted.warnings)
         now = follow(there, client, case, job)
         code = 0 if now.status in ("FINISHED", "CANCELED") else 1
         reason = now.reason or now.status if code else ""
@@ -197,11 +200,12 @@ def run_case(there: Cluster, client: Client, case: Case, folder: Path, data: Pat
     return ended
 
 
-def submit(client: Client, copy: Path, case: Case, *, lenient: bool) -> str:
-    """Do what `holdfast submit` does; return the job's id."""
-    tree = read_tree(copy, case.variables, Report(lenient=lenient))
-    text = encode_spec(Spec(str(copy), tree, lenient=lenient))
-    return client.submit(text, secrets.token_hex(16), str(time.time_ns())[:18]).job_id
+def submit(client: Client, copy: Path, case: Case) -> Accepted:
+    """Do what SeaTunnel's flags do here: `-c FILE -m cluster`."""
+    report = report_for(copy, lenient=False, allow_unset=False)
+    tree = read_tree(copy, case.variables, report)
+    text = encode_spec(Spec(str(copy), tree, lenient=report.lenient))
+    return client.submit(text, secrets.token_hex(16), str(time.time_ns())[:18])
 
 
 def follow(there: Cluster, client: Client, case: Case, job: str) -> JobDetail:

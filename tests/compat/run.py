@@ -14,15 +14,16 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from holdfast.cli.job import report_for
 from holdfast.cli.load import read_tree
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
-from holdfast.errors import HoldfastError, JobFileError
+from holdfast.errors import HoldfastError
 from holdfast.model.job import Job, Mode
 from holdfast.node.embedded import Embedded
 from holdfast.node.outcome import Outcome, Status, admit
@@ -77,13 +78,8 @@ def run_case(
     copy = set_up(case, scratch, data)
     note = ""
     try:
-        try:
-            spec, job = load(copy, case, registry, lenient=False)
-        except JobFileError as error:
-            if not all("unknown option" in m.message for m in error.mistakes):
-                raise
-            note = f"--lenient: {len(error.mistakes)} unknown option(s) ignored"
-            spec, job = load(copy, case, registry, lenient=True)
+        spec, job, warnings = load(copy, case, registry)
+        note = about_unknown(warnings)
         admit(job, case.slots, dict(job.tag_filter) if case.tagged else {})
         outcome = run(spec, job, case, Runner(registry, lambda: spark))
         code = {Status.FINISHED: 0, Status.CANCELED: 0}.get(outcome.status, 1)
@@ -101,12 +97,18 @@ def run_case(
     return ended
 
 
-def load(copy: Path, case: Case, registry: Registry, *, lenient: bool) -> tuple[Spec, Job]:
-    """Parse and check a job file."""
-    report = Report(lenient=lenient)
+def load(copy: Path, case: Case, registry: Registry) -> tuple[Spec, Job, list[str]]:
+    """Parse and check a job file as it comes through SeaTunnel's flag; return its warnings too."""
+    report = report_for(copy, lenient=False, allow_unset=False)
     tree = read_tree(copy, case.variables, report)
-    spec = Spec(str(copy), tree, lenient=lenient)
-    return spec, spec.job(registry, report)
+    spec = Spec(str(copy), tree, lenient=report.lenient)
+    return spec, spec.job(registry, report), [w.message for w in report.warnings]
+
+
+def about_unknown(warnings: Sequence[str]) -> str:
+    """Say how many options of a file nobody knows, or nothing."""
+    unknown = sum("unknown option" in warning for warning in warnings)
+    return f"warned of {unknown} unknown option(s), mistakes by our own flags" if unknown else ""
 
 
 def run(spec: Spec, job: Job, case: Case, runner: Runner) -> Outcome:
