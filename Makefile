@@ -23,7 +23,7 @@ SEED ?=
 CLUSTER ?=
 CROWD ?= 200
 
-.PHONY: help setup demo demo-cluster newcomer test lint fmt sim crashpoints mutants sinks formats api chaos kills frozen crowd compat interop sql-parity bench performance docs jar ui ui-test screenshots trouble clean
+.PHONY: help setup demo demo-cluster newcomer test lint fmt sim crashpoints mutants sinks formats api chaos kills frozen errors crowd compat interop sql-parity bench performance docs jar ui ui-test screenshots trouble clean
 
 help: ## List the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -98,6 +98,9 @@ frozen: $(READY) ## Stop all masters for 30 s: do writers go on? (SINK=files STO
 
 trouble: $(READY) ## Provoke what hangs on real processes; who says so, and how soon? (ONLY=hook,lock,clocks,spark)
 	@$(PY) -m tests.cluster.trouble $(ONLY)
+
+errors: $(READY) ## Provoke what goes wrong on a first day; print all that is said (ONLY=nul,certificate)
+	@$(PY) -m tests.e2e.provoked $(ONLY)
 
 crowd: $(READY) ## Submit many jobs at once to two small workers (CROWD=200)
 	@$(PY) -m holdfast.testing.chaos.crowd --jobs $(CROWD)

@@ -92,7 +92,7 @@ def _rows(infos: tuple[OptionInfo, ...], prefix: str) -> list[str]:
     rows: list[str] = []
     for info in infos:
         key = f"{prefix}{info.key}"
-        default = "*required*" if info.required else _default(info.default)
+        default = "*required*" if info.required else _default(info)
         also = f" Also named: {', '.join(f'`{a}`' for a in info.aliases)}." if info.aliases else ""
         cells = (f"`{key}`", _cell(info.kind), default, _cell(info.doc) + also)
         rows.append("| " + " | ".join(cells) + " |")
@@ -101,8 +101,9 @@ def _rows(infos: tuple[OptionInfo, ...], prefix: str) -> list[str]:
     return rows
 
 
-def _default(value: object) -> str:
-    if value is None or value in ([], {}, ""):
+def _default(info: OptionInfo) -> str:
+    value = info.default
+    if value in (None, "", [], {}) or info.kind.startswith("block"):
         return ""
     text = value if isinstance(value, str) else str(value)
     return f"`{_cell(text.encode('unicode_escape').decode())}`"

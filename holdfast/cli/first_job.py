@@ -19,9 +19,12 @@ HEAD = """\
 # A first job. Check it with: holdfast check FILE   Run it with: holdfast run FILE
 
 env {
+  job.name = "first"
   job.mode = BATCH
 }
 """
+NO_USE = ("Ignored", "Refused", "Not supported", "Belongs to", "Makes no difference")
+"""How the sentences of options begin that are there only for files of SeaTunnel's."""
 
 
 def init(
@@ -67,7 +70,8 @@ def _block(kind: type[Plugin[Any]], wire: str) -> str:
         f'{info.key} = "..."  # required: {info.kind}' for info in infos if info.required
     )
     shown = {line.split("=")[0].split("{")[0].strip() for line in given.splitlines()}
-    others = [line for info in infos if info.key not in shown for line in _comment(info)]
+    useful = [i for i in infos if i.key not in shown and not i.doc.startswith(NO_USE)]
+    others = [line for info in useful for line in _comment(info)]
     lines = [
         f'{wire} = "rows"',
         *given.splitlines(),
@@ -84,7 +88,7 @@ def _comment(info: OptionInfo) -> list[str]:
 
 def _value(info: OptionInfo) -> str:
     value = info.default
-    if info.required or value is None or value == "" or isinstance(value, (list, dict)):
+    if info.required or value in (None, "") or info.kind.startswith(("block", "list")):
         return f"<{info.kind}>"
     if isinstance(value, bool):
         return str(value).lower()

@@ -129,8 +129,9 @@ def _close(result: RunResult, signals: Signals) -> int:
     if result.status == Status.CANCELED:
         screen.print(f"Job {result.job_id} was cancelled.", markup=False)
         return signals.code()
-    screen.print(f"Job {result.job_id} failed. Log: {result.log}", markup=False)
-    raise result.error or HoldfastError(f"Job {result.job_id} failed.", code="job.failed")
+    error = result.error or HoldfastError("The job failed.", code="job.failed")
+    error.add_note(f"The log of job {result.job_id} has more: {result.log}")
+    raise error
 
 
 def _say(message: str) -> None:

@@ -33,6 +33,8 @@ def show_error(error: HoldfastError, *, debug: bool) -> None:
         screen.print(f"{count} mistake{'s' if count > 1 else ''}; nothing was run.")
         return
     screen.print(f"[red]Error:[/] {_escape(str(error))}")
+    for note in getattr(error, "__notes__", ()):
+        screen.print(note, markup=False)
 
 
 def show_warnings(warnings: Iterable[Mistake]) -> None:

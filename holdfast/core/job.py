@@ -256,4 +256,7 @@ def _why(pipeline: Pipeline) -> str:
     last = pipeline.failures[-1] if pipeline.failures else None
     if not last:
         return "A pipeline failed."
-    return f"Task {last.task} failed: {last.reason}" if last.task else last.reason
+    if not last.task:
+        return last.reason
+    # The root cause first: a task is only where it came to light.
+    return f"{last.reason.rstrip('.')}. Task {last.task} failed."

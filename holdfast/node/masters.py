@@ -9,13 +9,13 @@ _NOT_TRUSTED = "its certificate is not trusted"
 
 def url_problem(url: str) -> str | None:
     """Return what is wrong with a master's URL; None if nothing is."""
+    if any(c.isspace() for c in url):
+        return " (it has a blank inside; put a comma between two URLs)"
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
         return f" ({str(error).rstrip('.')})"
-    if any(c.isspace() for c in url):
-        return " (it has a blank inside; put a comma between two URLs)"
     if parts.scheme not in ("http", "https") or not host or port == 0:
         return ""
     if parts.path.strip("/") or parts.query or parts.fragment:

@@ -82,9 +82,10 @@ class Story:
             return  # there is no Spark left to try it on
         latest = pipeline.checkpoints.latest
         self._say(
-            f"{error or last.reason} Retry {pipeline.retries} of {pipeline.retry_times}"
+            f"{str(error or last.reason).rstrip('.')}."
+            f" Retry {pipeline.retries} of {pipeline.retry_times}"
             f" in {pipeline.policy.retry_interval_s:g} s,"
-            f" from checkpoint {latest.number if latest else 0}."
+            f" from {f'checkpoint {latest.number}' if latest else 'the beginning'}."
         )
 
     def _error(self, pipelines: list[Pipeline], reason: str) -> HoldfastError:

@@ -6,13 +6,14 @@ that, and what mends it.
 """
 
 import errno
-import getpass
 import os
 import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
+
+from holdfast.connect.rights import may_not
 
 _CAUSE = "Caused by: "
 _READERS = re.compile(
@@ -72,7 +73,8 @@ def _disk(text: str) -> Cause | None:
 def _full(folder: str) -> Cause:
     where = f"the disk of {folder} is full" if folder else "a disk is full"
     free = _nearest(folder) if folder else None
-    room = f" ({shutil.disk_usage(free).free:,} bytes are free)" if free else ""
+    # Not how much is free: what the job had written is removed by the time anybody reads this.
+    room = f" (the disk has {shutil.disk_usage(free).total:,} bytes)" if free else ""
     return Cause(
         f"{where}: no space left on device{room}. Make room there, or write to another disk.",
         "disk.full", heals=True,
@@ -107,9 +109,8 @@ def _right(text: str) -> Cause | None:
 
 
 def _no_right(what: str, verb: str) -> tuple[str, str]:
-    who = getpass.getuser()
     mend = "Give that user the right, or run Holdfast as one that has it."
-    return f"permission denied: user {who} may not {verb} {what}. {mend}", "permission"
+    return f"{may_not(verb, what)}. {mend}", "permission"
 
 
 def _driver(text: str) -> Cause | None:

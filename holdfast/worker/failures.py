@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from holdfast.connect.batches import MALFORMED, raised_in_task
-from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
+from holdfast.errors import Cancelled, Fenced, HoldfastError, Unavailable, UserError
 from holdfast.model.job import Stage
 from holdfast.plan.mask import masked_text
 from holdfast.worker.causes import cause_of, find_cause, while_reading
@@ -50,6 +50,12 @@ def explained(stage: Stage, sources: Sequence[Stage] = ()) -> Iterator[None]:
 
     try:
         yield
+    except (Cancelled, Fenced):
+        raise
+    except HoldfastError as error:
+        if not _BLAMES.match(str(error)):  # with five sinks of a kind, people must hear which
+            error.args = (f"{_blamed(stage)}: {error}", *error.args[1:])
+        raise
     except (Py4JNetworkError, ConnectionError, EOFError) as error:
         raise Unavailable(
             f"{stage.id}: Spark's Java process is gone ({error}). Its log says why.",

@@ -164,10 +164,10 @@ class TaskRun:
         """Return what comes after these positions."""
         if self.task.whole:
             budget = Budget(None, budget.now_s)
-        answers: dict[str, Slice | Nothing] = {
-            stage: source.plan(positions.get(stage), budget)
-            for stage, source in self.sources.items()
-        }
+        answers: dict[str, Slice | Nothing] = {}
+        for stage, source in self.sources.items():
+            with explained(self._stage(stage)):
+                answers[stage] = source.plan(positions.get(stage), budget)
         return Planned(
             {stage: a for stage, a in answers.items() if isinstance(a, Slice)},
             frozenset(stage for stage, answer in answers.items() if answer is END),

@@ -1,10 +1,14 @@
 """`holdfast init`: what it writes passes the check, for every source and every sink."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast.cli.first_job import first_job, init
+from holdfast.connect.options import describe
+from holdfast.connect.plugin import Plugin
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.errors import UserError
@@ -39,6 +43,15 @@ def test_every_connector_that_needs_an_option_has_an_example(role: Role) -> None
     for name in names(role):
         kind = REGISTRY.find(role, name)
         assert kind and (kind.example or name == "InMemory"), name
+
+
+@pytest.mark.parametrize("kind", [REGISTRY.find(r, n) for r in Role for n in names(r)], ids=str)
+def test_what_it_offers_does_something_and_is_a_job_files_text(kind: type[Plugin[Any]]) -> None:
+    text = first_job(kind, kind)
+    assert not re.search(r"Ignored|ignored here|Not supported|Refused|Makes no diff|plain=", text)
+    offered = re.findall(r"^ *# ?([\w.-]+) = ", text, re.M)
+    known = {info.key for info in describe(kind.options_class)}
+    assert set(offered) <= known and 'job.name = "first"' in text
 
 
 def test_a_file_that_is_there_stays(tmp_path: Path) -> None:

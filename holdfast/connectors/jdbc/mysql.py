@@ -21,6 +21,7 @@ from holdfast.connectors.jdbc.database import (
     Staged,
 )
 from holdfast.connectors.jdbc.mysql_load import Inserts
+from holdfast.connectors.jdbc.trust import authority, untrusted
 from holdfast.connectors.library import load_library
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
@@ -116,7 +117,7 @@ class MySql(Database):
             mode = "REQUIRED"
         if mode in ("", "DISABLED", "DISABLE", "PREFERRED"):
             return {}
-        context = ssl.create_default_context(cafile=self.address.setting("serverSslCert"))
+        context = authority(self.address.setting("serverSslCert"), "serverSslCert")
         context.check_hostname = mode in ("VERIFY_IDENTITY", "VERIFY_FULL")
         if mode in ("REQUIRED", "TRUST"):
             context.verify_mode = ssl.CERT_NONE
@@ -131,6 +132,8 @@ class MySql(Database):
         """Return what an error means, by its number."""
         number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
         said = " ".join(str(a) for a in error.args[1:]) or str(error)
+        if refused := untrusted(self.address, said, "serverSslCert"):
+            return refused
         about = f"{self.address.shown} said: {said} ({number})"
         # Those from 2000 on are the client's own: the line is down or was never up.
         if number == 0 or 2000 <= number < 3000 or number in WORTH_ANOTHER_TRY:

@@ -21,6 +21,7 @@ from holdfast.connectors.jdbc.database import (
     Staged,
 )
 from holdfast.connectors.jdbc.postgres_copy import KEEP_SYNC, Binary, Text, is_natural
+from holdfast.connectors.jdbc.trust import untrusted
 from holdfast.connectors.library import load_library
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
@@ -141,6 +142,8 @@ class Postgres(Database):
         """Return what an error means, by its SQLSTATE; one without any is a broken line."""
         state: str = getattr(error, "sqlstate", None) or ""
         said = " ".join(str(error).split())
+        if refused := untrusted(self.address, said, "sslrootcert"):
+            return refused
         about = f"{self.address.shown} said: {said}"
         hopeless = not state and any(words in said for words in HOPELESS)
         if state[:2] in USERS_FAULT or hopeless:

@@ -4,7 +4,6 @@ PySpark from PyPI has no S3 file system.  A job that names an `s3a://` path is r
 planned unless the jar that has one is there.
 """
 
-import getpass
 import importlib.util
 import os
 import re
@@ -17,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow.fs as fs
 
+from holdfast.connect.rights import may_not
 from holdfast.errors import UserError
 
 S3_SCHEMES = ("s3", "s3a", "s3n")
@@ -154,8 +154,7 @@ def refuse_unwritable(connector: str, place: Place) -> None:
     if not there.is_dir():
         why = f"{there} is a file. Give the path of a folder."
     elif not os.access(there, os.W_OK | os.X_OK):
-        why = f"permission denied: user {getpass.getuser()} may not write to {there}. Give that"
-        why += " user the right, or give another path."
+        why = f"{may_not('write to', there)}. Give that user the right, or give another path."
     else:
         return
     raise UserError(f"{connector} cannot write to {place.path}: {why}", code="sink.unwritable")

@@ -76,7 +76,7 @@ class FileTable:
     row_error_handle_way: RowErrors = RowErrors.FAIL
     encoding: str = "UTF-8"  #: The character encoding of text, csv, json and xml files.
     sheet_name: str | None = None  #: The sheet of an Excel file to read; the first one by default.
-    #: Which library SeaTunnel reads Excel files with; makes no difference here.
+    #: Makes no difference: with which library SeaTunnel reads Excel files.
     excel_engine: Literal["POI", "EASY_EXCEL", "EasyExcel"] = "POI"
     xml_row_tag: str | None = None  #: The XML element that is a row.
     xml_use_attr_format: bool | None = None  #: Columns are attributes (true) or elements (false).

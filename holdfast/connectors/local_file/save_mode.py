@@ -1,8 +1,10 @@
 """What a sink's folder must be like before the first row, and what the save modes do to it."""
 
+import os
 import tempfile
 from pathlib import Path
 
+from holdfast.connect.rights import may_not
 from holdfast.connectors.local_file.opened import HIDDEN, Mode, find, has_data
 from holdfast.connectors.local_file.sink_options import (
     DataSaveMode,
@@ -42,10 +44,16 @@ def prepare_folder(options: LocalFileSinkOptions, life: str, new: bool) -> None:
         _try_to_write(root)
     except OSError as error:
         raise UserError(
-            f"LocalFile cannot write to {root}: {error.strerror or error}."
-            " Check option path and who may write there.",
-            code="sink.path_unwritable",
+            f"LocalFile cannot write to {root}: {_why(error, root)}", code="sink.path_unwritable"
         ) from error
+
+
+def _why(error: OSError, root: Path) -> str:
+    if not isinstance(error, PermissionError):
+        return f"{error.strerror or error}. Check option path."
+    asked = Path(error.filename or root)
+    there = next(p for p in (asked, *asked.parents) if os.path.lexists(p))
+    return f"{may_not('write to', there)}. Give that user the right, or give another path."
 
 
 def _check_modes(root: Path, options: LocalFileSinkOptions, life: str) -> None:

@@ -126,9 +126,9 @@ def test_failures_are_listed_with_their_reasons() -> None:
         status=PipelineStatus.FAILED,
         failures=(Failure("p1-t1", 1, "no space"), Failure("", 0, "Checkpoint 4 is lost.")),
     )
-    job = replace(JOB, status=JobStatus.FAILING, reason="Task p1-t1 failed: no space")
+    job = replace(JOB, status=JobStatus.FAILING, reason="no space. Task p1-t1 failed.")
     said = told(replace(scene(JobStatus.FAILING, part), job=job))
-    assert "It failed: Task p1-t1 failed: no space" in said
+    assert "It failed: no space. Task p1-t1 failed." in said
     assert "- pipeline 1, task p1-t1, attempt 1: no space" in said
     assert "- pipeline 1, Checkpoint 4 is lost." in said
 

@@ -72,6 +72,7 @@ def test_every_mistake_is_told_at_once_with_the_nearest_name(tmp_path: Path) -> 
         ({"masters": "http://"}, "--masters: masters must be URLs such as http://"),
         ({"masters": "http://a:99999"}, "not 'http://a:99999' (Port out of range"),
         ({"masters": "http://a b"}, "(it has a blank inside; put a comma between two URLs)."),
+        ({"masters": "http://a:1 http://b:1"}, "(it has a blank inside; put a comma between"),
         ({"masters": "http://[::1"}, "not 'http://[::1' (Invalid IPv6 URL)."),
     ],
 )

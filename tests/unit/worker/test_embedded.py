@@ -113,7 +113,7 @@ def test_a_slice_that_fails_before_any_commit_is_run_again_from_the_start(ended:
     assert run.outcome().status is Status.FINISHED
     assert sorted(Cellar.visible) == list(range(30))
     assert Cellar.prepared == ["count(id)", "count(id)"]
-    assert said == ["The cellar door sticks. Retry 1 of 3 in 0 s, from checkpoint 0."]
+    assert said == ["The cellar door sticks. Retry 1 of 3 in 0 s, from the beginning."]
     assert not Cellar.staged
 
 
