@@ -77,14 +77,15 @@ SCENES = [
         MANY, 'Delta { path = "HERE/disk/out" }', heals=True,
     ),
     Scene(
-        "may-not-write", "Sink[0]-LocalFile (job.conf:3:8): LocalFile cannot write to HERE/ours/out:"
-        " permission denied: user USER may not write to HERE/ours. ",
+        "may-not-write", "Sink[0]-LocalFile (job.conf:3:8): LocalFile cannot write to"
+        " HERE/ours/out: permission denied: user USER may not write to HERE/ours. ",
         sink='LocalFile { path = "HERE/ours/out", file_format_type = csv }',
         nobody=True,
     ),
     Scene(
         "may-not-write-delta", "Sink[0]-Delta (job.conf:3:8): Delta cannot write to HERE/ours/out:"
-        " permission denied: user USER may not write to HERE/ours. ", sink='Delta { path = "HERE/ours/out" }', nobody=True,
+        " permission denied: user USER may not write to HERE/ours. ",
+        sink='Delta { path = "HERE/ours/out" }', nobody=True,
     ),
     Scene(
         "may-not-read", "Source[0]-LocalFile cannot read HERE/ours/in.csv: permission denied: user"
@@ -95,7 +96,8 @@ SCENES = [
         "certificate-of-a-database", "Sink[0]-Jdbc (job.conf:3:8): the certificate of postgresql at"
         " 127.0.0.1:PORT/postgres is not trusted",
         sink='Jdbc { url = "jdbc:postgresql://127.0.0.1:PORT/postgres", properties { sslmode ='
-        ' verify-ca, sslrootcert = "HERE/other.pem" }, user = postgres, database = postgres, table = "public.t" }',
+        ' verify-ca, sslrootcert = "HERE/other.pem" }, user = postgres, database = postgres,'
+        ' table = "public.t" }',
     ),
     Scene(
         "certificate-of-a-reader", "Source[0]-Spark (job.conf:2:10): the server's certificate is"
