@@ -52,6 +52,17 @@ VERBS = {
 FUNCTIONS = {"list": "list_jobs"}
 """Where a verb is a word that Python has taken."""
 
+PANELS = {
+    "run": "Jobs, on this machine",
+    "submit": "Jobs, on a cluster",
+    "cluster": "The cluster",
+    "connectors": "This machine",
+}
+"""The headings of the help, each above the verb that it begins with."""
+
+SAME = {"restart": "The same as `restore`, for a job that failed or was cancelled."}
+"""What the help says of a verb that is another word for one."""
+
 
 def build(arguments: Sequence[str]) -> typer.Typer:
     """Return the command line with the verb that is asked for, or with all of them."""
@@ -64,9 +75,13 @@ def build(arguments: Sequence[str]) -> typer.Typer:
     )
     app.callback()(top)
     asked = [word for word in arguments[:1] if word in VERBS]
+    panel = None
     for verb in asked or VERBS:
+        panel = PANELS.get(verb, panel)
         module = importlib.import_module(f"holdfast.cli.{VERBS[verb]}")
-        app.command(verb)(getattr(module, FUNCTIONS.get(verb, verb)))
+        function = getattr(module, FUNCTIONS.get(verb, verb))
+        # The verb itself says all; the list of verbs need not say the same twice.
+        app.command(verb, help=None if asked else SAME.get(verb), rich_help_panel=panel)(function)
     return app
 
 

@@ -42,7 +42,7 @@ NOT_OURS = (
     "== SQL", "SELECT ", "Py4J", "Errno", ".py:", "_ssl.c",
 )  # fmt: skip
 """Words of those who raise errors, which mend nothing."""
-PARTED = ', have_partition = true, partition_by = [name], path = "OUT" }'
+BY_NAME = "the table is partitioned by name, and a value of it has a NUL character: a␀b."
 
 
 @dataclass(frozen=True)
@@ -134,22 +134,26 @@ SCENES = [
         command=("worker",), environ=(("HOLDFAST_MASTERS", "http://m1:99999"),),
     ),
     Scene(
-        "masters-that-are-no-list", "node.yaml: masters",
+        "masters-that-are-no-list", "node.yaml:1:10: masters[0] must be text, not a block.",
         command=("worker", "--config", "node.yaml"),
     ),
     *(
         Scene(
-            f"nul-{sink.split()[0].lower()}",
-            f"Sink[0]-{sink.split()[0]} (job.conf:3:8): a value of a partition column has a NUL"
-            " character", NUL, sink,
+            f"nul-{sink.split()[0].lower()}", f"Sink[0]-{sink.split()[0]} (job.conf:3:8): {said}",
+            NUL, sink,
         )
-        for sink in (
-            "LocalFile { file_format_type = parquet" + PARTED,
-            'Delta { path = "OUT", partition_keys = [name] }',
-            'Iceberg { iceberg.catalog.config { type = hadoop, warehouse = "OUT" }, namespace = d,'
-            " table = t, iceberg.table.partition-keys = name }",
-            'Paimon { warehouse = "OUT", database = d, table = t,'
-            ' paimon.table.partition-keys = "name" }',
+        for said, sink in (
+            ("a value of a partition column has a NUL character",
+             'LocalFile { file_format_type = parquet, have_partition = true, partition_by = [name],'
+             ' path = "OUT" }'),
+            (f"Delta cannot write to OUT: {BY_NAME}",
+             'Delta { path = "OUT", partition_keys = [name] }'),
+            (f"Iceberg cannot write to d.t: {BY_NAME}",
+             'Iceberg { iceberg.catalog.config { type = hadoop, warehouse = "OUT" }, namespace = d,'
+             " table = t, iceberg.table.partition-keys = name }"),
+            (f"Paimon cannot write to OUT/d.db/t: {BY_NAME}",
+             'Paimon { warehouse = "OUT", database = d, table = t,'
+             ' paimon.table.partition-keys = "name" }'),
         )
     ),
     Scene(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from tests.e2e.conftest import children
 
 START_S = 240.0
 
@@ -21,6 +22,7 @@ def test_two_jobs_run_and_all_is_gone_after_ctrl_c(tmp_path: Path) -> None:
     demo = subprocess.Popen(
         [sys.executable, "-m", "examples.demo_cluster"], stdout=subprocess.PIPE, text=True,
         env={**os.environ, "TMPDIR": str(tmp_path), "HOLDFAST_AOT": "use"},
+        start_new_session=True,
     )  # fmt: skip
     assert demo.stdout
     try:
@@ -36,8 +38,11 @@ def test_two_jobs_run_and_all_is_gone_after_ctrl_c(tmp_path: Path) -> None:
             assert demo.poll() is None and time.monotonic() < deadline, client.jobs()
             time.sleep(0.5)
         client.close()
+        below = children(demo.pid)
+        assert len(below) >= 3, "a master, a worker, and its Java"
     finally:
-        demo.send_signal(signal.SIGINT)
+        os.killpg(demo.pid, signal.SIGINT)  # as a terminal does
         said += demo.communicate(timeout=START_S)[0]
     assert demo.returncode == 0, said
     assert not list(tmp_path.glob("holdfast-demo-*"))
+    assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]

@@ -1,15 +1,20 @@
 """Pages written from declarations are up to date, and links lead somewhere."""
 
+import inspect
 import re
+from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+import holdfast
 from benchmarks.catalogue import USUAL_MINUTES
 from holdfast.cli.docs import pages
 from holdfast.connect.options import describe
 from holdfast.connect.registry import Registry
 from holdfast.model.job import Role
+from holdfast.node.results import RunResult, TableResult
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "connectors"
@@ -105,6 +110,18 @@ def test_connectors_and_transforms_are_all_named_where_people_look(registry: Reg
     (told,) = re.findall(r"^- Transforms: (.*?)\.$", changes, re.M | re.S)
     kept = {n for n in registry.names(Role.TRANSFORM) if not refused(registry, Role.TRANSFORM, n)}
     assert set(re.split(r",\s+", told)) == kept
+
+
+@pytest.mark.parametrize("call", [holdfast.run, holdfast.submit])
+def test_the_page_on_python_names_every_argument_and_every_part_of_a_result(
+    call: Callable[..., object],
+) -> None:
+    text = (ROOT / "docs/python.md").read_text()
+    part = text.partition("## On a cluster")[0 if call is holdfast.run else 2]
+    named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (.*?) \|", part, re.M))))
+    assert named == set(inspect.signature(call).parameters) - {"file"}
+    parts = {f.name for kind in (RunResult, TableResult) for f in fields(kind)}
+    assert parts - {"name", "job_id", "table", "sink"} <= set(re.findall(r"`(\w+)`", text))
 
 
 def row_of(page: str, role: Role) -> set[str]:
