@@ -161,7 +161,8 @@ SCENES = [
         " { format = kafka",
         "Kafka { topic = people }", "LocalFil { path = out, file_format_type = csv }",
     ),
-    Scene("a-bad-row", "Source[0]-LocalFile cannot read HERE/in/people.csv, line 2: column id: 'x'",
+    Scene("a-bad-row", "Source[0]-LocalFile cannot read HERE/in/people.csv, line 2: column id ="
+          " 'x' is not an int. ",
           CSV, 'Delta { path = "OUT" }'),
 ]  # fmt: skip
 

@@ -90,7 +90,9 @@ def test_a_failure_is_held_until_it_was_heard(play: Play) -> None:
         bench.deploy("source { Count {} }\nsink { Cellar { fail_on = [2] } }")
         await bench.until(lambda: bench.held() and bench.held()[0].failure)
         held = bench.held()[0]
-        assert (held.failure, held.fatal) == ("The cellar door sticks.", False)
+        assert (held.failure, held.fatal) == (
+            "Sink[0]-Cellar (job.conf:2:8): The cellar door sticks.", False,
+        )  # fmt: skip
         assert Cellar.staged == {}, "what no checkpoint holds is removed"
         bench.worker.hear(StopTask(5, bench.key, 1))
         await bench.until(lambda: bench.held() == ())
