@@ -162,7 +162,8 @@ def test_install_make_demo_and_uninstall(newcomer: Newcomer) -> None:
     *rest, gone = [block for block in blocks("docs/install.md") if not block.kind]
     for block in rest:
         newcomer.type(block.text)
-    assert "people" in newcomer.type("holdfast run ~/first/job.conf")
+    assert "people" in newcomer.type("cd ~/first && holdfast run job.conf")
+    newcomer.type(f"cd {newcomer.checkout}")
     assert "holdfast" in (newcomer.home / ".bashrc").read_text()
     said = newcomer.type("make demo")
     assert "shop.orders" in said and "Next:" in said
