@@ -12,6 +12,7 @@ from holdfast.connectors.local_file.quotes import (
     LF,
     NONE,
     Dialect,
+    Lines,
     Places,
     Scan,
     last_end,
@@ -28,8 +29,8 @@ class Block:
     `at` is where they begin in the text, `masked` the data with escaped bytes made meaningless,
     `turns` where quotes open and close, and `early` where a quote closes though its field goes on.
     `unclosed`: the last row has a quote that nothing closes, or ends with an escape.  `too_long`:
-    this is the begin of one row of more bytes than a row may have, and `lines` are the line ends in
-    all of it.
+    this is the begin of one row of more bytes than a row may have, and `lines` is how many lines it
+    takes in.
     """
 
     at: int
@@ -105,6 +106,7 @@ class _Cutter:
         self._held: list[tuple[bytes, bytes, Places, Places]] = []
         self._size = 0
         self._long: Block | None = None
+        self._lines = Lines()  # of the row that is too long
 
     def take(self, data: bytes, following: bytes) -> Iterator[Block]:
         """Yield the rows that end in a chunk; without a following one, all that is left."""
@@ -140,22 +142,25 @@ class _Cutter:
         if not data:
             return
         if self._long:
-            self._long.lines += masked.count(b"\n")
+            self._lines.add(masked)
             self._at += len(data)
             return
         self._held.append((data, masked, turns, early))
         self._size += len(data)
         if self._size > self._row_bytes_max:
             begin = b"".join(data for data, *_ in self._held)[:LOOK_BYTES]
-            lines = sum(masked.count(b"\n") for _, masked, *_ in self._held)
-            self._long = Block(self._at, begin, begin, NONE, NONE, too_long=True, lines=lines)
+            self._lines = Lines()
+            for _, masked, *_ in self._held:
+                self._lines.add(masked)
+            self._long = Block(self._at, begin, begin, NONE, NONE, too_long=True)
             self._at += self._size
             self._held, self._size = [], 0
 
     def _ended(self, masked: bytes) -> Block:
         found, self._long = self._long, None
         assert found
-        found.lines += masked.count(b"\n")
+        self._lines.add(masked)
+        found.lines = self._lines.begun
         return found
 
     def _block(self, parts: list[tuple[bytes, bytes, Places, Places]], unclosed: bool) -> Block:

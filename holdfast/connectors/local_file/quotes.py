@@ -184,3 +184,25 @@ def next_end(masked: bytes, turns: Places, inside: bool, at: int) -> int:
         if number == len(turns):
             return -1
         at = int(turns[number])
+
+
+class Lines:
+    """Counts ends of lines: LF, CR LF, or CR alone."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._last = LF
+
+    def add(self, data: bytes) -> None:
+        """Count on."""
+        if not data:
+            return
+        self.count += data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
+        if self._last == CR and data[0] == LF:
+            self.count -= 1
+        self._last = data[-1]
+
+    @property
+    def begun(self) -> int:
+        """How many lines there are, the one counted that has no end."""
+        return self.count + int(self._last not in (LF, CR))

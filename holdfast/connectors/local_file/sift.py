@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.connectors.local_file.blocks import Block
-from holdfast.connectors.local_file.quotes import Dialect, Places
+from holdfast.connectors.local_file.quotes import Dialect, Lines, Places
 
 CORRECT = "Correct the row"
 PAD = f"{CORRECT}, set null_padding = true to read missing fields as null"
@@ -56,7 +56,7 @@ def sift(block: Block, width: int, dialect: Dialect, rules: Rules) -> Sifted:
             found[number] = Misfitting(number, rule, KEEP)
     if block.unclosed:
         last = len(rows.starts) - 1
-        lines = block.masked.count(b"\n", int(rows.starts[last]), int(rows.stops[last])) + 1
+        lines = _lines(block, last)
         rule = "a quote is opened and never closed, or an escape_char ends the text"
         rule += f"; it takes in {lines:,} lines" if lines > 1 else ""
         found[last] = Misfitting(last, rule, CLOSE, lines)
@@ -67,6 +67,13 @@ def sift(block: Block, width: int, dialect: Dialect, rules: Rules) -> Sifted:
     data = _assembled(block, keep, _cuts(block, between, surplus, width), short, fields, width,
                       bytes([dialect.delimiter]))  # fmt: skip
     return Sifted(data, np.flatnonzero(keep), [found[n] for n in sorted(found)])
+
+
+def _lines(block: Block, number: int) -> int:
+    """Return how many lines a row takes in."""
+    lines = Lines()
+    lines.add(block.masked[int(block.rows.starts[number]) : int(block.rows.stops[number])])
+    return lines.begun
 
 
 def surplus_is_empty(block: Block, width: int, dialect: Dialect) -> bool:
@@ -121,7 +128,7 @@ def _too_long(block: Block, rules: Rules) -> dict[int, Misfitting]:
         return {}
     sizes = block.rows.stops - block.rows.starts
     return {
-        number: too_long(number, rules.row_bytes_max)
+        number: too_long(number, rules.row_bytes_max, _lines(block, number))
         for number in np.flatnonzero(sizes > rules.row_bytes_max).tolist()
     }
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.connectors.local_file.quotes import Lines
 from holdfast.connectors.local_file.recode import Recoding
 from holdfast.connectors.local_file.unpack import Packing, texts
 from holdfast.errors import Unavailable
@@ -29,7 +30,7 @@ class TextPart:
 
     def line(self, at: int) -> int:
         """Return which line of the text begins at this place of the part."""
-        lines = _Lines()
+        lines = Lines()
         if self.first:
             for chunk in bytes_between(self.path, 0, self.first):
                 lines.add(chunk)
@@ -83,20 +84,3 @@ def bytes_between(path: str, first: int, end: int) -> Iterator[bytes]:
                 raise Unavailable(f"{path} has become shorter while it was read.")
             yield data
             at += len(data)
-
-
-class _Lines:
-    """Counts ends of lines: LF, CR LF, or CR alone."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._cr = False
-
-    def add(self, data: bytes) -> None:
-        """Count on."""
-        if not data:
-            return
-        self.count += data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
-        if self._cr and data.startswith(b"\n"):
-            self.count -= 1
-        self._cr = data.endswith(b"\r")

@@ -8,6 +8,7 @@ no values are told by their numbers.
 import json
 import math
 import re
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, time
@@ -271,17 +272,41 @@ def _row(kind: Type, writing: Writing, level: int) -> Callable[[str], Any]:
 
 
 def _dense(text: str) -> list[float]:
-    found = json.loads(text)
-    if not isinstance(found, list) or not all(isinstance(n, int | float) for n in found):
+    found = _json(text)
+    if not isinstance(found, list):
         raise ValueError(text)
-    return [float(n) for n in found]
+    return [_element(n) for n in found]
 
 
 def _sparse(text: str) -> list[tuple[int, float]]:
-    found = json.loads(text)
-    if not isinstance(found, dict) or not all(isinstance(n, int | float) for n in found.values()):
+    found = _json(text)
+    if not isinstance(found, dict):
         raise ValueError(text)
-    return [(int(place), float(n)) for place, n in found.items()]
+    return [(_whole(place, Type("int")), _element(n)) for place, n in found.items()]
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text, parse_float=_finite)
+    except RecursionError as error:
+        raise ValueError(text) from error
+
+
+def _finite(text: str) -> float:
+    if math.isinf(value := float(text)):
+        raise ValueError(text)
+    return value
+
+
+def _element(number: Any) -> float:
+    """Return an element of a vector: it must fit a float, which `pack` tells."""
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise ValueError(str(number))
+    try:
+        struct.pack("<f", float(number))
+    except OverflowError as error:
+        raise ValueError(str(number)) from error
+    return float(number)
 
 
 def _boolean(text: str, _kind: Type, _writing: Writing) -> bool:
@@ -290,7 +315,7 @@ def _boolean(text: str, _kind: Type, _writing: Writing) -> bool:
     raise ValueError(text)
 
 
-def _whole(text: str, kind: Type, _writing: Writing) -> int:
+def _whole(text: str, kind: Type, _writing: Writing | None = None) -> int:
     if not _WHOLE.fullmatch(text) or len(text) > 100:
         raise ValueError(text)
     value, limit = int(text), 1 << (WHOLE[kind.kind] - 1)

@@ -43,9 +43,15 @@ class Parts:
         return datetime.combine(self.date(), self.time())
 
     def instant(self) -> datetime:
-        """Return the instant; without an offset, the time is one of UTC."""
+        """Return the instant; without an offset, the time is one of UTC.
+
+        Raises ValueError for one that is outside the years 1 to 9999 in UTC.
+        """
         zone = timezone(timedelta(seconds=self.zone or 0))
-        return self.moment().replace(tzinfo=zone).astimezone(UTC)
+        try:
+            return self.moment().replace(tzinfo=zone).astimezone(UTC)
+        except OverflowError as error:
+            raise ValueError(str(error)) from error
 
 
 @cache

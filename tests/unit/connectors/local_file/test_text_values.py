@@ -78,6 +78,12 @@ def one(text: str, kind: str, writing: Writing = WRITING) -> Any:
         ("a\x03\x02b\x031", "map<string,int>", None),
         ("a\x031\x02a\x032", "map<string,int>", "refused"),
         ("[1, null]", "float_vector", "refused"),
+        ("[1e400]", "float_vector", "refused"), ("[1e39]", "float_vector", "refused"),
+        ("[1" + "0" * 400 + "]", "float_vector", "refused"), ("[true]", "float_vector", "refused"),
+        ("[" * 100_000, "float_vector", "refused"),
+        ('{"99999999999": 1}', "sparse_float_vector", "refused"),
+        ("0001-01-01 00:00:00+02:00", "timestamp_tz", "refused"),
+        ("9999-12-31 23:59:59-02:00", "timestamp_tz", "refused"),
         ('{"3": 0.5}', "sparse_float_vector", [(3, 0.5)]), ("\x02\x02", "array<int>", [None]),
     ],
 )  # fmt: skip

@@ -10,6 +10,7 @@ import io
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 COLUMNS = {"id": "int", "v": "string", "x": "double"}
@@ -164,9 +165,9 @@ CASES = (
     bad("text_after_quote", '1,"a" b,1.0\n2,b,2.0\n', "text follows the closing quote", 1, B),
     bad("blank_after_quote", '1,"a" ,1.0\n2,b,2.0\n', "text follows the closing quote", 1, B),
     bad("text_after_quoted_lf", '1,"a\n"b,1.0\n2,b,2.0\n', "text follows", 1, B),
-    bad("unclosed_at_end", '1,a,1.0\n2,"b,2.0\n3,c,3.0\n', "never closed", 2, A, rejected=3),
-    bad("unclosed_first", '1,"a,1.0\n' + "2,b,2.0\n" * 1000, "takes in 1,002 lines", 1,
-        rejected=1002),
+    bad("unclosed_at_end", '1,a,1.0\n2,"b,2.0\n3,c,3.0\n', "never closed", 2, A, rejected=2),
+    bad("unclosed_first", '1,"a,1.0\n' + "2,b,2.0\n" * 1000, "takes in 1,001 lines", 1,
+        rejected=1001),
     bad("cast_int", "1,a,1.0\nx7,b,2.0\n3,c,3.0\n", "column id = 'x7' is not an int", 2, A, C),
     bad("cast_behind_quoted_lf", '1,"a\n\nb",1.0\n2,b,two\n', "column x = 'two'", 4,
         (1, "a\n\nb", 1.0)),
@@ -182,6 +183,15 @@ CASES = (
         "bytes that are not utf-16", 2, A, options={"encoding": "utf-16"}),
     bad("too_long", "1,a,1.0\n2," + "b" * 100 + ",2.0\n3,c,3.0\n", "more than 50 bytes", 2, A, C,
         options={"max_line_size": 50}),
+    bad("too_long_at_end", "1,a,1.0\n2," + "b" * 100, "more than 50 bytes", 2, A,
+        options={"max_line_size": 50}),
+    bad("too_long_with_lines", '1,a,1.0\n2,"b' + "\n" * 100 + '",2.0\n3,c,3.0\n', "in 101 lines", 2,
+        A, C, options={"max_line_size": 50}, rejected=101),
+    bad("unclosed_cr", '1,a,1.0\r2,"b,2.0\r3,c,3.0\r', "takes in 2 lines", 2, A, rejected=2),
+    bad("unclosed_crlf_no_last", '1,"a,1.0\r\n2,b,2.0\r\n3', "takes in 3 lines", 1, rejected=3),
+    bad("instant_before_year_1", "0001-01-01 00:00:00+02:00\n2024-01-05T10:11:12Z\n",
+        "column t = '0001-01-01 00:00:00+02:00' is not a timestamp_tz", 1,
+        (datetime(2024, 1, 5, 10, 11, 12, tzinfo=UTC),), columns={"t": "timestamp_tz"}),
     bad("bad_in_gz", gzip.compress(b"1,a,1.0\n2,b\n"), "it has 2 fields", 2, A, file="a.csv.gz"),
     bad("bad_in_zip", zipped(b"1,a,1.0\n2,b\n"), "it has 2 fields", 2, A, file="a.zip",
         options={"archive_compress_codec": "zip"}),
