@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 from holdfast.errors import UserError
@@ -83,6 +83,19 @@ def shown(text: str, chars_max: int) -> str:
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode()
+
+
+class Counting(Protocol):
+    """Who counts rows that are left out of a slice."""
+
+    @property
+    def value(self) -> int:
+        """Rows left out by the tasks that have ended."""
+        ...
+
+    def close(self) -> None:
+        """Count no further; the sum stays.  May be repeated."""
+        ...
 
 
 class Rejects:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.connect.batches import Batches, Moved
-from holdfast.connect.rejects import Rejects
+from holdfast.connect.rejects import Counting
 from holdfast.model.table import HIDDEN, KIND, Column, Table, TablePath
 from holdfast.model.types import from_spark, quote
 
@@ -23,7 +23,8 @@ class Rows:
     A changelog's DataFrame has the hidden column `__kind`; a table that only grows has none, and
     pays nothing for it.  Rows that Spark's tasks can carry as Arrow have `batches`, too; their
     frame is made when somebody asks for it, because Spark's look at a plan takes its time.
-    `rejects` counts the rows that a source leaves out, `moved` those that only Python workers see.
+    `rejects` counts the rows that the stage they come from leaves out, `moved` those that only
+    Python workers see.
     """
 
     def __init__(
@@ -31,7 +32,7 @@ class Rows:
         table: Table,
         frame: "DataFrame | Callable[[], DataFrame]",
         batches: Batches | None = None,
-        rejects: Rejects | None = None,
+        rejects: Counting | None = None,
         moved: Moved | None = None,
     ) -> None:
         self.table = table
@@ -62,9 +63,11 @@ class Rows:
         table = table.with_columns(found)
         return cls(replace(table, changelog=KIND in frame.columns), frame)
 
-    def with_frame(self, frame: "DataFrame") -> "Rows":
+    def with_frame(self, frame: "DataFrame", rejects: Counting | None = None) -> "Rows":
         """Return the same table with other rows and, perhaps, other columns."""
-        return Rows.of(self.table, frame)
+        made = Rows.of(self.table, frame)
+        made.rejects = rejects
+        return made
 
     def renamed(self, path: TablePath) -> "Rows":
         """Return the same rows under another table path."""

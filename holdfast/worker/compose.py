@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from holdfast.connect.registry import Registry
+from holdfast.connect.rejects import Counting
 from holdfast.connect.tables import Rows, Tables
 from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import KIND, Table
@@ -22,11 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class Composed:
-    """What each sink is to write, every stage's tables, and the frames kept for several readers."""
+    """What each sink is to write, every stage's tables, and the frames kept for several readers.
+
+    `rejects` count the rows that transforms leave out.
+    """
 
     sinks: dict[str, Tables] = field(default_factory=dict)
     tables: dict[str, tuple[Table, ...]] = field(default_factory=dict)
     kept: list["DataFrame"] = field(default_factory=list)
+    rejects: list[Counting] = field(default_factory=list)
 
     def release(self) -> None:
         """Let Spark forget the kept frames."""
@@ -67,7 +72,7 @@ class Composer:
             inputs = {i: done[i] for i in stage.inputs if i in self.inside}
             if stage.role is Role.TRANSFORM:
                 with explained(stage):
-                    done[stage.id] = self._transform(stage, inputs)
+                    done[stage.id] = self._transform(stage, inputs, composed)
             elif stage.role is Role.SINK:
                 composed.sinks[stage.id] = unite(stage, inputs.values())
             if self._must_keep(stage):
@@ -80,7 +85,7 @@ class Composer:
             return False
         return sum(s.inputs.count(stage.id) for s in self.stages) > 1
 
-    def _transform(self, stage: Stage, inputs: Mapping[str, Tables]) -> Tables:
+    def _transform(self, stage: Stage, inputs: Mapping[str, Tables], composed: Composed) -> Tables:
         choice = self.choices[stage.id]
         if choice.joins:
             names = {s.id: s.output or s.id for s in self.stages}
@@ -92,7 +97,10 @@ class Composer:
         changed = []
         for rows in arrived:
             transform = choice.of(str(rows.table.path))
-            changed.append(transform.apply(rows) if transform else rows)
+            made = transform.apply(rows) if transform else rows
+            if made is not rows and made.rejects:
+                composed.rejects.append(made.rejects)
+            changed.append(made)
         return unite(stage, [Tables([rows]) for rows in changed])
 
 

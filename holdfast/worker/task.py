@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from holdfast.connect.batches import Moved
 from holdfast.connect.registry import Registry
-from holdfast.connect.rejects import Rejects
+from holdfast.connect.rejects import Counting
 from holdfast.connect.sink import Committable, Sink, Staging, life_of
 from holdfast.connect.source import END, Budget, Nothing, Slice, Source
 from holdfast.connect.tables import Rows, Tables
@@ -66,7 +66,7 @@ class Made:
     """What slices have staged for each sink, and where their sources read next if it is kept.
 
     `rows` and `bytes` are what was read, as far as can be told, and `rejected` the rows of them
-    that were left out.  `groups` are those of the Spark jobs.
+    that sources and transforms left out.  `groups` are those of the Spark jobs.
     """
 
     after: dict[str, Plain]
@@ -94,7 +94,7 @@ class Ready:
     composed: Composed
     watched: Watched
     moved: list[Moved]
-    rejects: list[Rejects]
+    rejects: list[Counting]
 
 
 class TaskRun:
@@ -218,13 +218,15 @@ class TaskRun:
             composed.release()
             for moved in ready.moved:
                 moved.close()
-            for rejects in ready.rejects:
+            for rejects in (*ready.rejects, *composed.rejects):
                 rejects.close()
-        staged.rejected = sum(r.value for r in ready.rejects)
+        unread = sum(r.value for r in ready.rejects)
+        left_out = sum(r.value for r in composed.rejects)
+        staged.rejected = unread + left_out
         # Every sink reads the same rows; what passed through the hungriest one was read.
         count, size = max(rows_in.values(), default=0), max(bytes_in.values(), default=0)
         count += sum(m.read - m.splits for m in ready.moved)
-        staged.rows = (count or _most(staged, "rows")) + staged.rejected
+        staged.rows = (count or _most(staged, "rows") + left_out) + unread
         staged.bytes = size + sum(m.bytes for m in ready.moved) or _most(staged, "bytes")
         return staged
 
@@ -253,7 +255,7 @@ class TaskRun:
         read: dict[str, Tables] = {}
         watched: Watched = []
         moved: list[Moved] = []
-        rejects: list[Rejects] = []
+        rejects: list[Counting] = []
         self.running.spark.sparkContext.setJobGroup(self.group, f"{self.task.id} reads", True)
         for stage_id, piece in slices.items():
             stage = self._stage(stage_id)

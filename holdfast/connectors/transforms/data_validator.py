@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Literal
 
+from holdfast.connect.left_out import LeftOut
 from holdfast.connect.options import option, options
 from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
@@ -74,7 +75,8 @@ class DataValidatorOptions:
     """What must hold, and what happens to rows of which it does not."""
 
     field_rules: list[FieldRule]  #: The columns to check and the rules for each.
-    #: What to do with a row that breaks a rule: FAIL stops the job, SKIP leaves out the row.
+    #: What to do with a row that breaks a rule: FAIL stops the job, SKIP leaves it out and counts
+    #: it as rejected.
     row_error_handle_way: Literal["FAIL", "SKIP"] = "FAIL"
 
 
@@ -87,18 +89,20 @@ class DataValidator(Transform[DataValidatorOptions]):
         """Return the rows that keep every rule."""
         from pyspark.sql import functions as F
 
-        frame = rows.frame
+        frame, left_out = rows.frame, None
+        if self.options.row_error_handle_way == "SKIP":
+            left_out = LeftOut(frame.sparkSession)
         for field in self.options.field_rules:
             column = find_column(rows.table, field.field_name, self.context.stage)
             for rule in field.all:
                 broken = F.coalesce(_broken(column, rule), F.lit(False))
-                if self.options.row_error_handle_way == "SKIP":
-                    frame = frame.where(~broken)
+                if left_out:
+                    frame = frame.where(left_out.stays(broken))
                 else:
                     # A filter, not a column: no one can prune it away.
                     stop = F.raise_error(self._message(rows, column, rule)).cast("boolean")
                     frame = frame.where(F.when(broken, stop).otherwise(True))
-        return rows.with_frame(frame)
+        return rows.with_frame(frame, left_out)
 
     def foresee(self, table: Table) -> Table | None:
         """Return the table as it is; its rules must fit it."""

@@ -73,6 +73,21 @@ def test_rows_that_break_a_rule_are_left_out(build, frame):
     made = build(DataValidator, field_rules=rules, row_error_handle_way="SKIP").apply(rows)
     assert shown(made) == [good, (7, None, "ANN", None, "INSERT")]
     assert made.table == rows.table
+    assert made.rejects and made.rejects.value == 6, "a row that breaks several rules counts once"
+
+
+@pytest.mark.spark
+def test_rows_that_are_left_out_count_once_however_often_spark_reads_them(spark, build):
+    rows = Rows.of("t", spark.range(0, 1000, 1, 4))
+    rule = {"field_name": "id", "rule_type": "RANGE", "max_value": 899}
+    made = build(DataValidator, field_rules=[rule], row_error_handle_way="SKIP").apply(rows)
+    assert made.rejects and made.rejects.value == 0
+    for _ in range(2):
+        assert len(made.frame.where("id % 2 = 0").select("id").collect()) == 450
+    assert made.rejects.value == 100
+    made.rejects.close()
+    made.frame.collect()
+    assert made.rejects.value == 100
 
 
 @pytest.mark.spark
