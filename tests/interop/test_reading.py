@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.connectors.delta.actions import NULL_FOLDER
 from tests.interop.cases import NESTED, VALUES, predicates, rows_sql
 from tests.interop.tables import KINDS, World, by_id, differences
 
@@ -119,7 +120,10 @@ def test_odd_partitions_come_back_and_are_found(world: World, kind: str) -> None
         assert differences(world, kind, "odd", sql, keys) == []
     for reader in [reader for one, reader in READERS if one == kind]:
         found = world.read(reader, kind, "odd", keys)
-        assert by_id(found, keys) == world.expected(sql, keys), reader
+        # polars takes values from folders' names, where this text is null, whoever has written it.
+        seen = f"SELECT * EXCEPT (s), nullif(s, '{NULL_FOLDER}') AS s FROM ({sql})"
+        told = seen if (kind, reader) == ("delta", "polars") else sql
+        assert by_id(found, keys) == world.expected(told, keys), reader
 
 
 def test_decimals_in_deltas_partitions_have_all_their_digits(world: World) -> None:

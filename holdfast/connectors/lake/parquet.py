@@ -7,7 +7,7 @@ files, and only those that Spark reports are committed.
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +69,8 @@ class ParquetWriter:
     codec: str
     rows_max: int
     field_ids: tuple[tuple[str, int], ...]
+    plain: frozenset[str] = frozenset()
+    """Columns that no dictionary is made for."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Plain]:
         """Write all rows; yield path and rows of each file."""
@@ -111,6 +113,7 @@ class ParquetWriter:
         return pq.ParquetWriter(
             f"{self.folder.path}/{name}", pa.schema(fields), filesystem=self.folder.files,
             compression=codec, store_decimal_as_integer=True, store_schema=False,
+            use_dictionary=[f.name for f in schema if f.name not in self.plain],
             write_statistics=[f.name for f in schema if not pa.types.is_floating(f.type)],
         )  # fmt: skip
 
@@ -122,12 +125,14 @@ def write_batches(
     codec: str,
     rows_max: int = 0,
     field_ids: Mapping[str, int] | None = None,
+    plain: Collection[str] = (),
 ) -> dict[str, int]:
     """Have Spark's tasks write rows into a new folder; return the rows of each file in it."""
     # Here and not in the tasks: one that goes on after it was cancelled must not bring back a
     # folder that was swept.
     folder.files.create_dir(folder.path, recursive=True)
-    writer = ParquetWriter(folder, codec, rows_max, tuple((field_ids or {}).items()))
+    ids = tuple((field_ids or {}).items())
+    writer = ParquetWriter(folder, codec, rows_max, ids, frozenset(plain))
     made: dict[str, int] = {}
     for said in batches.run(writer):
         assert isinstance(said, list)

@@ -1,7 +1,7 @@
 """Let Spark write rows as Parquet files into a folder that nobody looks at."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.connect.sink import Committable, Leftovers, Staging
@@ -49,10 +49,16 @@ def stage(
     partitions: Sequence[str] = (),
     rows_max: int = 0,
     codec: str = "snappy",
+    plain: Collection[str] = (),
 ) -> None:
-    """Write all rows into a new folder, in folders `name=value` for each partition."""
+    """Write all rows into a new folder, in folders `name=value` for each partition.
+
+    `plain` are columns that no dictionary is made for.
+    """
     # Settings of an object store travel with the write, not with the session others use, too.
     writer = frame.write.format("parquet").options(**folder.s3).option("compression", codec)
+    for name in plain:
+        writer = writer.option(f"parquet.enable.dictionary#{name}", "false")
     if rows_max:
         writer = writer.option("maxRecordsPerFile", rows_max)
     if partitions:
@@ -67,15 +73,17 @@ def stage_batches(
     rows_max: int = 0,
     codec: str = "snappy",
     field_ids: Mapping[str, int] | None = None,
+    plain: Collection[str] = (),
 ) -> list[Part] | None:
     """Have tasks write rows without Spark's engine into a new folder; None if that cannot be.
 
-    `field_ids`: the number of each column in the table, for formats that find columns by it.
+    `field_ids`: the number of each column in the table, for formats that find columns by it;
+    `plain` are columns that no dictionary is made for.
     """
     if rows.batches is None or not folder.is_local:
         return None
     made = write_batches(
-        rows.batches, folder, codec=codec, rows_max=rows_max, field_ids=field_ids
+        rows.batches, folder, codec=codec, rows_max=rows_max, field_ids=field_ids, plain=plain
     )  # fmt: skip
     return staged_parts(folder, only=made)
 

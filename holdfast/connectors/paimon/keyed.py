@@ -18,7 +18,7 @@ from holdfast.connectors.lake.place import Place
 from holdfast.connectors.lake.stage import stage
 from holdfast.connectors.paimon.bucket import bucket_sql
 from holdfast.connectors.paimon.refusals import SEQUENCE
-from holdfast.connectors.paimon.rows import codec_of, column_sql
+from holdfast.connectors.paimon.rows import codec_of, column_sql, without_dictionary
 from holdfast.connectors.paimon.schema import PaimonSchema
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.model.table import SEQUENCE as CHANGE_ORDER
@@ -55,7 +55,8 @@ def stage_keyed(
     last = f"row_number() OVER (PARTITION BY {within} ORDER BY {by}) AS {RANK}"
     frame = frame.selectExpr("*", last).filter(f"{RANK} = 1").drop(RANK, *(o[1:-1] for o in order))
     frame = frame.sortWithinPartitions(*names, *map(quote, schema.own_keys))
-    stage(frame, folder, partitions=names, codec=codec_of(schema))
+    plain = without_dictionary(schema.columns(about))
+    stage(frame, folder, partitions=names, codec=codec_of(schema), plain=plain)
     parts = staged_parts(folder, names)
     return [_known(part, folder, schema.own_keys) for part in parts]
 

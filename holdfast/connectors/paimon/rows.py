@@ -3,6 +3,8 @@
 Files have all columns of the table, those it is partitioned by too, as Paimon's own writers do.
 """
 
+from collections.abc import Sequence
+
 from holdfast.connect.tables import Rows
 from holdfast.connectors.lake.columns import fit
 from holdfast.connectors.lake.footers import Part, staged_parts
@@ -13,6 +15,10 @@ from holdfast.connectors.lake.stage import stage, stage_batches
 from holdfast.connectors.paimon.schema import PaimonSchema
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.connectors.paimon.types import lengths
+from holdfast.model.table import Column
+
+LONG_DIGITS = 18
+"""So many digits of a decimal are stored as a number."""
 
 CODEC, CODEC_DEFAULT = "file.compression", "zstd"
 CODECS = {
@@ -28,11 +34,12 @@ def stage_rows(rows: Rows, table: PaimonTable, folder: Place, about: str) -> lis
     names = partition_names(schema.partitions)
     kinds = {c.name: c.type.kind for c in schema.columns(about)}
     ready, codec = rows.projected(column_sql(rows, table, about)), codec_of(schema)
-    parts = None if names else stage_batches(ready, folder, codec=codec)
+    plain = without_dictionary(schema.columns(about))
+    parts = None if names else stage_batches(ready, folder, codec=codec, plain=plain)
     if parts is not None:
         return parts
     frame = keyed(ready.frame, schema.partitions, kinds, about)
-    stage(frame, folder, partitions=names, codec=codec)
+    stage(frame, folder, partitions=names, codec=codec, plain=plain)
     return staged_parts(folder, names)
 
 
@@ -42,6 +49,15 @@ def column_sql(rows: Rows, table: PaimonTable, about: str) -> dict[str, str]:
     fits = fit(columns, rows.table.columns, about, table.schema.partitions)
     fits = limited(fits, lengths(table.schema.types), about)
     return {c.name: fits.get(c.name, f"CAST(NULL AS {c.type.ddl})") for c in columns}
+
+
+def without_dictionary(columns: Sequence[Column]) -> list[str]:
+    """Return the columns that files must have no dictionary of.
+
+    Paimon's Java looks for a decimal of more than 18 digits by its shortest bytes, which no
+    dictionary has: it would skip the rows.
+    """
+    return [c.name for c in columns if c.type.kind == "decimal" and c.type.precision > LONG_DIGITS]
 
 
 def codec_of(schema: PaimonSchema) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -54,6 +55,20 @@ def test_every_type_comes_back_as_it_was(spark: SparkSession, tmp_path: Path) ->
         "at": at, "local": dt.datetime(2024, 2, 29, 1, 2, 3, 500000), "many": [1, 2],
         "pairs": [("k", 1)], "part": {"n": 1}, "nothing": None,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("keys", ["", "id"])
+def test_wide_decimals_have_no_dictionary_as_paimons_java_would_miss_them_in_it(
+    spark: SparkSession, tmp_path: Path, keys: str
+) -> None:
+    given = {"bucket": "1", "sequence.field": "narrow"} if keys else {}
+    sql_of = "SELECT id, CAST(7 AS DECIMAL(38,18)) AS wide, CAST(7 AS DECIMAL(18,2)) AS narrow"
+    rows = spark.sql(f"{sql_of} FROM range(0, 5000, 1, 1)")
+    put(sink(tmp_path, primary_keys=keys, write_props=given), rows)
+    (file,) = folder(tmp_path).rglob("*.parquet")
+    group = pq.read_metadata(file).row_group(0)
+    chunks = {c.path_in_schema: c for c in map(group.column, range(group.num_columns))}
+    assert not chunks["wide"].has_dictionary_page and chunks["narrow"].has_dictionary_page
 
 
 def test_bounds_are_those_that_paimons_own_writer_gives(
