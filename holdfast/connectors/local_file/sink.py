@@ -27,7 +27,7 @@ from holdfast.connectors.local_file.save_mode import mode_of, prepare_folder
 from holdfast.connectors.local_file.sink_options import LocalFileSinkOptions
 from holdfast.connectors.local_file.staged import Part, folder_of, prepend, staged_parts
 from holdfast.connectors.local_file.sweep import remove_tree, safe, sweep
-from holdfast.connectors.local_file.write import Layout, header_of, layout_of, stage
+from holdfast.connectors.local_file.write import Layout, csv_by_spark, header_of, layout_of, stage
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
@@ -183,7 +183,7 @@ def _renames(
 def _has_header(options: LocalFileSinkOptions) -> bool:
     """Say whether Spark's writer has put the column names in, or none belong there."""
     if options.format is Format.CSV:
-        return options.plain_text and options.csv_string_quote_mode != "NONE"
+        return options.plain_text and csv_by_spark(options)
     return options.format is not Format.TEXT
 
 

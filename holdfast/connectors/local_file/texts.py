@@ -69,5 +69,43 @@ def line_sql(columns: list[tuple[str, Type]], style: Writing) -> str:
     return f"concat_ws({literal(style.separators[0])}, {', '.join(fields)})"
 
 
+@dataclass(frozen=True, slots=True)
+class Quoting:
+    """How csv rows are put together: a value with any of the `marks` in it is quoted."""
+
+    delimiter: str
+    row_delimiter: str
+    always: bool
+
+    @property
+    def marks(self) -> str:
+        """Every character that structures a row, alone or with others."""
+        return "".join(sorted({*self.delimiter, *self.row_delimiter, *'"\r\n'}))
+
+    def quoted(self, text: str) -> str:
+        """Return a text as it stands in a row."""
+        if self.always or any(mark in text for mark in self.marks):
+            return '"' + text.replace('"', '""') + '"'
+        return text
+
+
+def csv_line_sql(columns: list[tuple[str, Type]], style: Writing, quoting: Quoting) -> str:
+    """Return SQL for a row as a line of csv, for delimiters that Spark's own writer gets wrong.
+
+    It does not quote a delimiter of several characters, and turns a line feed in a value into
+    what ends rows.
+    """
+    # A row of one column would be an empty line, which is no row to any reader.
+    nothing = '""' if len(columns) == 1 else ""
+    fields = []
+    for name, kind in columns:
+        value = text_sql(quote(name), kind, style)
+        inside = f"concat('\"', replace({value}, '\"', '\"\"'), '\"')"
+        marked = f"translate({value}, {literal(quoting.marks)}, '') <> {value}"
+        wrapped = inside if quoting.always else f"CASE WHEN {marked} THEN {inside} ELSE {value} END"
+        fields.append(f"coalesce(nullif({wrapped}, ''), '{nothing}')")
+    return f"concat_ws({literal(quoting.delimiter)}, {', '.join(fields)})"
+
+
 def _joined(list_of: str, name: str, inner: str, separator: str) -> str:
     return f"array_join(transform({list_of}, {name} -> {inner}), {literal(separator)})"

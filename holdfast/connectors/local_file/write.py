@@ -20,7 +20,9 @@ from holdfast.connectors.lake.place import Place
 from holdfast.connectors.local_file.formats import Format
 from holdfast.connectors.local_file.python_write import encoded_lines, write_in_python
 from holdfast.connectors.local_file.texts import (
+    Quoting,
     Writing,
+    csv_line_sql,
     line_sql,
     text_sql,
 )
@@ -122,7 +124,7 @@ def _by_frame(
             ready = partial(storable_in_orc, row=_row_of(columns))
             rows = _stored(frame, columns, helpers, ready)
             _native(rows, options, folder, len(helpers), PROLEPTIC)
-        case Format.CSV if options.plain_text and options.csv_string_quote_mode != "NONE":
+        case Format.CSV if options.plain_text and csv_by_spark(options):
             extra = csv_options(options, len(columns)) | {
                 "header": str(options.enable_header_write).lower()
             }
@@ -146,8 +148,21 @@ def _by_frame(
 
 def header_of(options: "LocalFileSinkOptions", layout: Layout) -> bytes:
     """Return the line of column names."""
-    line = options.delimiter.join(layout.columns) + options.row_delimiter
-    return line.encode(options.encoding)
+    names = list(layout.columns)
+    if options.format is Format.CSV and options.csv_string_quote_mode != "NONE":
+        names = [_quoting(options).quoted(name) for name in names]
+    return (options.delimiter.join(names) + options.row_delimiter).encode(options.encoding)
+
+
+def csv_by_spark(options: "LocalFileSinkOptions") -> bool:
+    """Say whether Spark's csv writer puts rows together rightly."""
+    usual = len(options.delimiter) == 1 and options.row_delimiter == "\n"
+    return usual and options.csv_string_quote_mode != "NONE"
+
+
+def _quoting(options: "LocalFileSinkOptions") -> Quoting:
+    always = options.csv_string_quote_mode == "ALL"
+    return Quoting(options.delimiter, options.row_delimiter, always)
 
 
 def csv_options(options: "LocalFileSinkOptions", columns: int) -> dict[str, str]:
@@ -163,7 +178,6 @@ def csv_options(options: "LocalFileSinkOptions", columns: int) -> dict[str, str]
         "ignoreLeadingWhiteSpace": "false",
         "ignoreTrailingWhiteSpace": "false",
         "dateFormat": options.date_format,
-        "lineSep": options.row_delimiter,
     }
 
 
@@ -209,16 +223,16 @@ def _lines(
         case Format.JSON:
             made = (f"{literal(n)}, {json_ready(quote(n), t)}" for n, t in columns)
             line = f"to_json(named_struct({', '.join(made)}), map('ignoreNullFields', 'false'))"
-        case Format.CSV if options.csv_string_quote_mode != "NONE":
+        case Format.CSV if csv_by_spark(options):
             pairs = ", ".join(
-                f"{literal(k)}, {literal(v)}"
-                for k, v in csv_options(options, len(columns)).items()
-                if k != "lineSep"
+                f"{literal(k)}, {literal(v)}" for k, v in csv_options(options, len(columns)).items()
             )
             frame = _csv(frame, options, columns, helpers)
             helpers = [f"{PARTITION}{i}" for i in range(len(helpers))]
             names = ", ".join(quote(n) for n, _ in columns)
             line = f"to_csv(struct({names}), map({pairs}))"
+        case Format.CSV if options.csv_string_quote_mode != "NONE":
+            line = csv_line_sql(columns, _writing(options), _quoting(options))
         case _:
             line = line_sql(columns, _writing(options, columns))
     rows = frame.selectExpr(f"{line} AS value", *helpers)
