@@ -105,6 +105,7 @@ class ParquetWriter:
 
     def _open(self, name: str, schema: pa.Schema) -> pq.ParquetWriter:
         codec: Any = CODECS.get(self.codec, self.codec)
+        with_dictionary: Any = [f.name for f in schema if f.name not in self.plain]
         ids = dict(self.field_ids)
         fields = [
             field.with_metadata({ARROWS_FIELD_ID: str(ids[field.name])}) if ids else field
@@ -113,7 +114,7 @@ class ParquetWriter:
         return pq.ParquetWriter(
             f"{self.folder.path}/{name}", pa.schema(fields), filesystem=self.folder.files,
             compression=codec, store_decimal_as_integer=True, store_schema=False,
-            use_dictionary=[f.name for f in schema if f.name not in self.plain],
+            use_dictionary=with_dictionary,
             write_statistics=[f.name for f in schema if not pa.types.is_floating(f.type)],
         )  # fmt: skip
 
