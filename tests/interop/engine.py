@@ -62,6 +62,8 @@ class Engine:
         if self._process.stdin is not None:
             self._process.stdin.close()
         self._process.wait(60)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
         self._log.close()
 
 
