@@ -11,6 +11,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 CHECKED = [
     *FILES,
     *sorted((ROOT / "tests").rglob("*.py")),
+    *sorted((ROOT / "tools").rglob("*.py")),
     *sorted(p for p in (ROOT / "benchmarks").rglob("*.py") if ".peers" not in p.parts),
 ]
 
