@@ -47,6 +47,8 @@ def with_reexports(names: Names, trees: Mapping[str, ast.Module]) -> dict[tuple[
 def rename_modules(text: str, words: Words, folder: str) -> Outcome:
     """Write a file's imports, and the modules its strings and comments name, anew."""
     code = _Modules(text, words).run()
+    if words.replace(code.text, folder) == code.text:
+        return code
     tree = cst.parse_module(code.text).visit(_Strings(lambda t: words.replace(t, folder)))
     return Outcome(tree.code, code.notes)
 
@@ -62,10 +64,13 @@ def rename_names(
     notes = [
         f"{old} becomes {new}, which is there already" for old, new in mine.items() if new in taken
     ]
+    known = known_words(tree, module, names)
+    fields = [name for name in attributes if name in text]
+    if not known and not fields and not _by_module(tree, names) and words.replace(text) == text:
+        return Outcome(text, notes)
     wrapper = MetadataWrapper(cst.parse_module(text))
     visitor = _Names(wrapper, mine, names, attributes)
     made = wrapper.module.visit(visitor)
-    known = {**visitor.outside, **mine}
     made = made.visit(_Strings(lambda t: replace_ticked(words.replace(t), known)))
     made = made.visit(_Annotations(known))
     return Outcome(made.code, notes)
@@ -82,6 +87,12 @@ def _defined(tree: ast.Module) -> set[str]:
         elif isinstance(node, ast.alias):
             found.add(node.asname or node.name)
     return found
+
+
+def _by_module(tree: ast.Module, names: Names) -> bool:
+    """Whether a file imports a module, as a module, that has renamed names."""
+    modules = {module for module, _ in names}
+    return any(f"{module}.{name}" in modules for module, name, _ in imports_of(tree))
 
 
 def _passed_on(tree: ast.Module, name: str) -> bool:
@@ -213,7 +224,6 @@ class _Names(cst.CSTTransformer):
         attributes: Mapping[str, str],
     ) -> None:  # fmt: skip
         super().__init__()
-        self.outside: dict[str, str] = {}
         self._attributes = attributes
         self._mine = mine
         self._names = names
@@ -234,8 +244,6 @@ class _Names(cst.CSTTransformer):
             if imported and (module, name) in self._names:
                 same = assignment.name == name
                 new = self._names[module, name] if same else None
-                if same:
-                    self.outside[name] = self._names[module, name]
             for access in assignment.references:
                 first = _first(access.node) if isinstance(access.node, cst.CSTNode) else None
                 if new and first is not None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 DOTTED = re.compile(r"(?<![\w./-])(?:holdfast|tests|tools)(?:\.\w+)+")
-SLASHED = re.compile(r"(?<![\w.-])(?:holdfast|tests|tools)(?:/\w+)+(?:\.py)?(?![\w.]*\w)")
+SLASHED = re.compile(r"(?<![\w.~-])(?<!\w/)(?:holdfast|tests|tools)(?:/\w+)+(?:\.py)?(?![\w.]*\w)")
 RUN = re.compile(r"""(-m["',\s]+)((?:holdfast|tests)(?:\.\w+)+)""")
 IMPORT = re.compile(r"from (holdfast[\w.]*) import ([\w, ]+)")
 TICKED = re.compile(r"`(\w+)((?:\.\w+)*(?:\(\))?)`")
@@ -61,12 +61,15 @@ class Words:
         return text
 
     def _slashed(self, text: str) -> str:
+        """A path: of a module, or of something in a folder that moves, such as `windows_*.py`."""
         stem = text.removesuffix(".py")
-        name = stem.replace("/", ".")
-        goal = self.modules.get(name.removesuffix(".__init__"))
-        if goal is None:
-            return text
-        return goal.replace(".", "/") + text[len(stem) :]
+        parts = stem.split("/")
+        for length in range(len(parts), 1, -1):
+            goal = self.modules.get(".".join(parts[:length]))
+            if goal and (length == len(parts) or length > 2):
+                rest = "".join(f"/{part}" for part in parts[length:])
+                return goal.replace(".", "/") + rest + text[len(stem) :]
+        return text
 
     def _siblings(self, text: str, folder: str) -> str:
         """A file of the same folder, named alone: `meter.py`."""
