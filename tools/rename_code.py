@@ -46,6 +46,8 @@ def with_reexports(names: Names, trees: Mapping[str, ast.Module]) -> dict[tuple[
 
 def rename_modules(text: str, words: Words, folder: str) -> Outcome:
     """Write a file's imports, and the modules its strings and comments name, anew."""
+    if not words.named_in(text):
+        return Outcome(text)
     code = _Modules(text, words).run()
     if words.replace(code.text, folder) == code.text:
         return code
@@ -108,13 +110,15 @@ class _Modules(cst.CSTTransformer):
         self.notes: list[str] = []
         self._renamed: dict[int, str] = {}
         self._text = text
-        self._used = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
-        self._used |= {n.arg for n in ast.walk(ast.parse(text)) if isinstance(n, ast.arg)}
-        self._used |= {known for _, _, known in imports_of(ast.parse(text))}
+        tree = ast.parse(text)
+        self._imports = list(imports_of(tree))
+        self._used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+        self._used |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+        self._used |= {known for _, _, known in self._imports}
 
     def run(self) -> Outcome:
         """Return the new text."""
-        if not any(self._moves(m, n) for m, n, _ in imports_of(ast.parse(self._text))):
+        if not any(self._moves(m, n) for m, n, _ in self._imports):
             return Outcome(self._text)
         wrapper = MetadataWrapper(cst.parse_module(self._text))
         self._local = self._plan(wrapper)
@@ -126,7 +130,7 @@ class _Modules(cst.CSTTransformer):
     def _plan(self, wrapper: MetadataWrapper) -> dict[str, str]:
         """Choose what an imported module that is called otherwise now goes by here."""
         local: dict[str, str] = {}
-        for module, name, known in imports_of(ast.parse(self._text)):
+        for module, name, known in self._imports:
             goal = self.words.modules.get(f"{module}.{name}")
             base = goal.rpartition(".")[2] if goal else name
             if goal and base != name and known == name:

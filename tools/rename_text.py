@@ -23,6 +23,7 @@ class Words:
         self.modules = modules
         self.names = names or {}
         self.paths = _paths(modules)
+        self._parents = {old.rpartition(".")[0] for old in modules} | set(modules)
         rooms = {p.split("/")[0] for p in self.paths}
         self._short = re.compile(
             rf"(?<![\w/.-])(?:{'|'.join(sorted(rooms)) or '-'})(?:/\w+)+(?:\.py)?(?![\w]|\.\w)"
@@ -36,6 +37,13 @@ class Words:
         text = SLASHED.sub(lambda m: self._slashed(m[0]), text)
         text = self._short.sub(lambda m: self.paths.get(m[0], m[0]), text)
         return self._siblings(text, folder) if folder else text
+
+    def named_in(self, text: str) -> bool:
+        """Whether a text may name a module that moves: without this it need not be parsed."""
+        short = any(path in text for path in self.paths) or any(
+            f"`{path.rpartition('/')[2]}`" in text for path in self.paths
+        )
+        return short or any(parent in text for parent in self._parents)
 
     def _run(self, match: re.Match[str]) -> str:
         """A package that is run: its `__main__` may have gone elsewhere than the rest."""

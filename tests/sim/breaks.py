@@ -237,7 +237,9 @@ def attempt_runs_twice(e: Events) -> Events:
 @breaks("I18", tasks.attempts)
 def older_attempt_starts(e: Events) -> Events:
     start = place(e, Start)
-    return added(e, start - 1, replace(e[start], attempt=2))
+    first = e[start]
+    assert isinstance(first, Start)
+    return added(e, start - 1, replace(first, attempt=2))
 
 
 @breaks("I19", tasks.contributions)
