@@ -1,1 +1,1 @@
-"""Tools for whoever changes Holdfast; none of them is in the wheel.  Run as `python -m tools.x`."""
+"""Tools for whoever changes Holdfast; none is in the wheel.  Run one as `python -m tools.NAME`."""
