@@ -1,0 +1,1 @@
+"""The tools that move code: what they change, and what they leave."""
