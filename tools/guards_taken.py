@@ -165,7 +165,7 @@ def wheel(root: Path) -> dict[str, Any]:
     """Return the files of the wheel."""
     uv = Path(sys.executable).with_name("uv")
     with tempfile.TemporaryDirectory() as folder:
-        command = [uv, "build", "--quiet", "--wheel", "--offline", "--out-dir", folder, root]
+        command = [uv, "build", "--quiet", "--wheel", "--offline", "--out-dir", folder, str(root)]
         subprocess.run(command, check=True)
         (made,) = Path(folder).glob("*.whl")
         with zipfile.ZipFile(made) as file:

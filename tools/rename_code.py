@@ -169,7 +169,9 @@ class _Modules(cst.CSTTransformer):
         for alias in statement.names:
             goal, made = self._alias(module, alias)
             groups.setdefault(goal, []).append(made)
-        if list(groups) == [module]:
+        if list(groups) == [module] and all(
+            made is alias for made, alias in zip(groups[module], statement.names, strict=True)
+        ):
             return updated_node
         lines: list[cst.SimpleStatementLine] = []
         for goal, aliases in groups.items():

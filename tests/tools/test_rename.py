@@ -136,6 +136,14 @@ def test_what_is_left_is_said(tree: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "docs/a.md:2: holdfast/node/keys" in capsys.readouterr().out
 
 
+def test_a_module_may_stay_in_its_package_under_another_name(tree: Path) -> None:
+    table = table_of({"steps": {"x": {"moves": {"holdfast.node.keys": "holdfast.node.identity"}}}})
+    rename.apply(tree, table, table.step("x"))
+    seal = (tree / "holdfast/node/seal.py").read_text()
+    assert "from holdfast.node import identity\n" in seal and "identity.Key()" in seal
+    assert "import identity as keys, seal" in (tree / "tests/test_seal.py").read_text()
+
+
 def test_a_row_for_what_is_not_there_is_wrong(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
