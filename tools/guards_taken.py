@@ -166,7 +166,7 @@ def wheel(root: Path) -> dict[str, Any]:
     uv = Path(sys.executable).with_name("uv")
     with tempfile.TemporaryDirectory() as folder:
         command = [uv, "build", "--quiet", "--wheel", "--offline", "--out-dir", folder, str(root)]
-        subprocess.run(command, check=True)
+        subprocess.run([str(word) for word in command], check=True)
         (made,) = Path(folder).glob("*.whl")
         with zipfile.ZipFile(made) as file:
             return {re.sub(r"-[\d.]+\.dist-info", ".dist-info", n): "" for n in file.namelist()}

@@ -19,6 +19,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 from tools.rename_code import imports_of
 from tools.rename_table import dotted, python_files
@@ -64,11 +65,18 @@ def code_lines(text: str) -> set[int]:
         if token.type not in EMPTY:
             found.update(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(ast.parse(text)):
-        said = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        said = said and isinstance(node.value.value, str)
-        if said or isinstance(node, (ast.Import, ast.ImportFrom)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) or _said(node):
             found.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return found
+
+
+def _said(node: ast.AST) -> TypeGuard[ast.Expr]:
+    """Whether this is a docstring, of whatever stands before it or around it."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def measure(path: Path) -> Module:
