@@ -49,13 +49,17 @@ class Module:
     one_kind: bool
     plugin: bool
     skips: int
+    package: bool
 
     @property
     def room(self) -> str:
-        """The package below the root, or the root's file itself."""
-        parts = self.name.split(".")
-        depth = 3 if parts[:2] in (["holdfast", "connectors"], ["holdfast", "testing"]) else 2
-        return ".".join(parts[:depth])
+        """The package below the root; within connectors and testing, the one below that."""
+        parts = self.name.split(".")[1:]
+        if len(parts) < 2:
+            return parts[0] if parts and self.package else "(files)"
+        if parts[0] not in ("connectors", "testing"):
+            return parts[0]
+        return ".".join(parts[:2]) if self.package or len(parts) > 2 else f"{parts[0]} (files)"
 
 
 def code_lines(text: str) -> set[int]:
@@ -106,6 +110,7 @@ def measure(path: Path) -> Module:
         len(classes) == len(top) and len(kinds) == 1,
         bool(bases & set(PLUGINS)),
         text.count("# fmt: skip"),
+        path.name == "__init__.py",
     )
 
 
@@ -162,7 +167,7 @@ def table(modules: Sequence[Module]) -> list[str]:
     return [
         "| room | files | lines | code lines | median | largest | fmt: skip |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-        *(_row(name.removeprefix("holdfast."), own) for name, own in sorted(rooms.items())),
+        *(_row(name, own) for name, own in sorted(rooms.items())),
         _row("**production**", rest),
         _row("**testing**", kit),
     ]
