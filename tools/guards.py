@@ -67,7 +67,7 @@ def take(names: Sequence[str]) -> dict[str, Items]:
     """Take a snapshot."""
     found = {}
     for name in names:
-        found[name] = GUARDS[name](ROOT)
+        found[name] = json.loads(json.dumps(GUARDS[name](ROOT)))  # as it will be read back
         print(f"  {name}: {len(found[name])}", flush=True)
     return found
 

@@ -25,6 +25,7 @@ from tools.rename_table import python_files
 
 CONTRACT: tuple[ModuleType, ...] = (plugin, sink, source, tables, transform)
 QUALIFIED = re.compile(r"holdfast(?:\.\w+)*\.(?=\w)")
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 TYPED = {
     "nothing": [],
     "version": ["--version"],
@@ -59,12 +60,12 @@ def _shape(value: object) -> str:
     if isinstance(value, (classmethod, staticmethod)):
         value = value.__func__
     if not callable(value):
-        return QUALIFIED.sub("", repr(value))
+        return QUALIFIED.sub("", ADDRESS.sub("", repr(value)))
     try:
         signature = str(inspect.signature(value))
     except ValueError:
         signature = "(?)"
-    return QUALIFIED.sub("", signature)
+    return QUALIFIED.sub("", ADDRESS.sub("", signature))
 
 
 def entry_points(root: Path) -> dict[str, Any]:

@@ -37,6 +37,7 @@ KEPT = (
     "uv.lock",
     "CHANGELOG.md",
     "holdfast/ui/",
+    "tests/tools/",
     "tools/rename",
     "tools/guards_map.toml",
     "tools/guards.json",
@@ -53,7 +54,8 @@ def apply(root: Path, table: Table, step: Step) -> list[str]:
     """Run a step; return what it could not do as asked."""
     names = {_now(key, table, root): new for key, new in step.names.items()}
     modules = expand(root, step)
-    words = Words(modules, names)
+    files = {_dotted(old): _dotted(new) for old, new in step.files.items() if old.endswith(".py")}
+    words = Words({**files, **modules}, names)
     folders = move(root, step, modules)
     notes = []
     for path in python_files(root):
@@ -74,6 +76,10 @@ def apply(root: Path, table: Table, step: Step) -> list[str]:
     notes += edit(root, step)
     tidy(root)
     return notes
+
+
+def _dotted(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".")
 
 
 def _now(key: str, table: Table, root: Path) -> tuple[str, str]:
