@@ -70,7 +70,7 @@ def rename_names(
     fields = [name for name in attributes if name in text]
     if not known and not fields and not _by_module(tree, names) and words.replace(text) == text:
         return Outcome(text, notes)
-    wrapper = MetadataWrapper(cst.parse_module(text))
+    wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
     visitor = _Names(wrapper, mine, names, attributes)
     made = wrapper.module.visit(visitor)
     made = made.visit(_Strings(lambda t: replace_ticked(words.replace(t), known)))
@@ -120,7 +120,7 @@ class _Modules(cst.CSTTransformer):
         """Return the new text."""
         if not any(self._moves(m, n) for m, n, _ in self._imports):
             return Outcome(self._text)
-        wrapper = MetadataWrapper(cst.parse_module(self._text))
+        wrapper = MetadataWrapper(cst.parse_module(self._text), unsafe_skip_copy=True)
         self._local = self._plan(wrapper)
         return Outcome(wrapper.module.visit(self).code, self.notes)
 
