@@ -6,7 +6,7 @@ from collections.abc import Mapping
 DOTTED = re.compile(r"(?<![\w./-])(?:holdfast|tests|tools)(?:\.\w+)+")
 SLASHED = re.compile(r"(?<![\w.~-])(?<!\w/)(?:holdfast|tests|tools)(?:/\w+)+(?:\.py)?(?![\w.]*\w)")
 RUN = re.compile(r"""(-m["',\s]+)((?:holdfast|tests)(?:\.\w+)+)""")
-IMPORT = re.compile(r"from (holdfast[\w.]*) import ([\w, ]+)")
+IMPORT = re.compile(r"from (holdfast[\w.]*) import (\w+(?:, ?\w+)*)")
 TICKED = re.compile(r"`(\w+)((?:\.\w+)*(?:\(\))?)`")
 
 
@@ -51,6 +51,12 @@ class Words:
         return match[1] + (main.removesuffix(".__main__") if main else match[2])
 
     def _imported(self, match: re.Match[str]) -> str:
+        """An import inside a text: of a module, which keeps the name it has there, or of names."""
+        goal = self.modules.get(f"{match[1]}.{match[2]}")
+        if goal:
+            parent, _, base = goal.rpartition(".")
+            named = base if base == match[2] else f"{base} as {match[2]}"
+            return f"from {parent} import {named}"
         module = self.modules.get(match[1], match[1])
         names = [n.strip() for n in match[2].split(",")]
         new = [self.names.get((module, n), n) for n in names]

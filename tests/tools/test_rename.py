@@ -9,6 +9,7 @@ import pytest
 from tools import rename
 from tools.rename_left import check
 from tools.rename_table import Table, read_table, table_of, today
+from tools.rename_text import Words
 
 FILES = {
     "holdfast/__init__.py": (
@@ -142,6 +143,12 @@ def test_a_module_may_stay_in_its_package_under_another_name(tree: Path) -> None
     seal = (tree / "holdfast/node/seal.py").read_text()
     assert "from holdfast.node import identity\n" in seal and "identity.Key()" in seal
     assert "import identity as keys\n" in (tree / "tests/test_seal.py").read_text()
+
+
+def test_code_in_a_text_keeps_working() -> None:
+    words = Words({"holdfast.worker.home": "holdfast.files.state_dir"})
+    code = "from holdfast.worker import home; home.root()"
+    assert words.replace(code) == "from holdfast.files import state_dir as home; home.root()"
 
 
 def test_a_row_for_what_is_not_there_is_wrong(
