@@ -117,7 +117,7 @@ def _type_name(parameter: Any) -> str:
 def openapi(root: Path) -> dict[str, Any]:
     """Return every operation and shape of the API, without what they say in words."""
     nobody = cast(Any, None)
-    made = document(all_routes(nobody, nobody, nobody))
+    made = document(all_routes(nobody, nobody, nobody, nobody))
     found: dict[str, Any] = {}
     for path, operations in made["paths"].items():
         for method, operation in operations.items():

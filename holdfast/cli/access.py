@@ -4,17 +4,10 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.cluster import (
-    Json,
-    Masters,
-    NodeFile,
-    Patience,
-    Token,
-    client_for,
-    print_grid,
-    print_json,
-)
+from holdfast.cli.cluster import Json, print_grid, print_json
+from holdfast.cli.flags import Masters, NodeFile, Patience, Token
 from holdfast.cli.job import Debug
+from holdfast.cli.masters import client_for
 from holdfast.cli.terminal import screen
 from holdfast.node.client import date_text
 

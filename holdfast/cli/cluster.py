@@ -1,7 +1,6 @@
 """The verbs that talk to a cluster: submit, list, status, explain, cancel and their like."""
 
 import json
-import os
 import secrets
 import time
 from dataclasses import asdict
@@ -12,6 +11,7 @@ import msgspec
 import typer
 
 from holdfast.cli.crew import leaving_lines, state_of, trouble_lines
+from holdfast.cli.flags import Masters, NodeFile, Patience, Token
 from holdfast.cli.follow import Follower
 from holdfast.cli.job import (
     AllowPython,
@@ -28,34 +28,15 @@ from holdfast.cli.job import (
 )
 from holdfast.cli.job import Config as FileFlag
 from holdfast.cli.load import read_tree
+from holdfast.cli.masters import client_for
 from holdfast.cli.terminal import screen
 from holdfast.connect.report import Report
 from holdfast.errors import UserError
 from holdfast.node.api_views import ENDED, Submit
 from holdfast.node.client import Client, date_text, explained_text
-from holdfast.node.config import load_config
-from holdfast.node.keys import client_tls, client_token
 from holdfast.plan.spec import Spec, encode_spec
 from holdfast.plan.variables import parse_assignments
 
-Masters = Annotated[
-    str | None,
-    typer.Option(
-        "--masters", metavar="URL,URL", help="The masters to ask; HOLDFAST_MASTERS by default."
-    ),
-]
-NodeFile = Annotated[
-    str | None,
-    typer.Option(
-        "--node-config", metavar="FILE", help="A node's YAML file, for masters and token."
-    ),
-]
-Token = Annotated[
-    str | None, typer.Option("--token-file", metavar="FILE", help="The file with the token.")
-]
-Patience = Annotated[
-    float, typer.Option("--patience", metavar="SECONDS", help="How long to look for a leader.")
-]
 Timeout = Annotated[
     float,
     typer.Option(
@@ -331,17 +312,6 @@ def cluster(
         typer.echo(line)
     for job_id, reason in found.set_aside.items():
         typer.echo(f"set aside: job {job_id}: {reason}")
-
-
-def client_for(
-    masters: str | None, node_config: str | None, token_file: str | None, patience_s: float
-) -> Client:
-    """Return a client as flags, environment and file say."""
-    flags = {"masters": masters, "token_file": token_file}
-    given = {name: value for name, value in flags.items() if value}
-    config = load_config(given, os.environ, node_config).config
-    token = client_token(config)
-    return Client(config.masters, token, patience_s, tls=client_tls(config))
 
 
 def spec_text(

@@ -1,4 +1,4 @@
-"""The verbs that take a job file: run, check, plan."""
+"""The verbs that take a job file: run, plan.  Their options, and a check on this machine."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,10 +11,12 @@ from holdfast.cli.terminal import screen, show_warnings
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.errors import UsageError
+from holdfast.model.tree import Block
 from holdfast.plan.draw import draw_mermaid, draw_text, plan_json
 from holdfast.plan.foresee import foresee
 from holdfast.plan.variables import parse_assignments
 from holdfast.worker import driver, home
+from holdfast.worker.connect import look_at_places
 from holdfast.worker.expect import expected_tables, look_at_sinks
 
 JobFile = Annotated[Path | None, typer.Argument(metavar="JOB_FILE", help="The job file to use.")]
@@ -98,7 +100,9 @@ def run(
     if master.lower() not in ("local", "client"):
         raise UsageError(f"run --master {master}: run is local; for a cluster use holdfast submit.")
     if check_only:
-        check(file, config, variable, plugin, lenient, allow_unset, allow_python, debug)
+        path, report = one_file(file, config), report_for(config, lenient, allow_unset)
+        tree = read_tree(path, parse_assignments(variable or []), report)
+        check_here(path, tree, report, plugin or [], allow_python=allow_python, connect=False)
         return
     code = launch(
         Launch(
@@ -123,21 +127,23 @@ def run(
         raise typer.Exit(code)
 
 
-def check(
-    file: JobFile = None,
-    config: Config = None,
-    variable: Variables = None,
-    plugin: Plugins = None,
-    lenient: Lenient = False,
-    allow_unset: AllowUnset = False,
-    allow_python: AllowPython = False,
-    debug: Debug = False,
-) -> None:
-    """Check a job file without running it: every mistake at once."""
-    path, report = one_file(file, config), report_for(config, lenient, allow_unset)
-    tree = read_tree(path, parse_assignments(variable or []), report)
-    registry = Registry.load(plugin or [])
+def check_here(
+    path: Path, tree: Block, report: Report, plugins: list[str], *, allow_python: bool,
+    connect: bool,
+) -> None:  # fmt: skip
+    """Check a job on this machine, and tell what is wrong; open what it names if asked."""
+    registry = Registry.load(plugins)
     job = checked(tree, path, registry, report, allow_python=allow_python)
+    if connect:
+        starting = driver.begin(spark_settings(tree), None, home.logs() / "check.spark.log")
+        try:
+            look_at_places(job, registry, starting.session, report, allow_python=allow_python)
+        finally:
+            driver.stop(starting)
+        report.raise_if_any()
+        show_warnings(report.warnings)
+        screen.print(f"{path}: no mistakes found; all that it names can be opened.", markup=False)
+        return
     seen = foresee(job, registry, report, allow_python=allow_python)
     report.raise_if_any()
     show_warnings(report.warnings)
@@ -145,7 +151,7 @@ def check(
     if unknown := seen.unknown(job):
         screen.print(
             f"Only Spark can tell what leaves {', '.join(unknown)}, so what comes after was not"
-            f" checked against it. To have Spark look: holdfast plan {path}",
+            f" checked against it. To have Spark look: holdfast check --connect {path}",
             markup=False,
         )
 

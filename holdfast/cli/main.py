@@ -22,7 +22,7 @@ from holdfast.errors import HoldfastError, UsageError
 VERBS = {
     "run": "job",
     "init": "first_job",
-    "check": "job",
+    "check": "check",
     "convert": "rename",
     "plan": "job",
     "submit": "cluster",

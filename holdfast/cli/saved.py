@@ -9,20 +9,16 @@ from holdfast.cli.cluster import (
     AllowDropped,
     Json,
     Maps,
-    Masters,
-    NodeFile,
     OneJob,
-    Patience,
     Timeout,
-    Token,
     Wait,
-    client_for,
     map_of,
     print_grid,
     print_json,
     send,
     spec_text,
 )
+from holdfast.cli.flags import Masters, NodeFile, Patience, Token
 from holdfast.cli.job import (
     AllowPython,
     AllowUnset,
@@ -37,6 +33,7 @@ from holdfast.cli.job import (
     report_for,
 )
 from holdfast.cli.job import Config as FileFlag
+from holdfast.cli.masters import client_for
 from holdfast.cli.terminal import screen
 from holdfast.errors import UsageError
 from holdfast.node.api_views import SavedView, Submit

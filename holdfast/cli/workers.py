@@ -6,16 +6,11 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.cluster import (
-    Masters,
-    NodeFile,
-    Patience,
-    Token,
-    client_for,
-)
 from holdfast.cli.crew import leaving_lines
+from holdfast.cli.flags import Masters, NodeFile, Patience, Token
 from holdfast.cli.follow import EVERY_S, TIMED_OUT
 from holdfast.cli.job import Debug
+from holdfast.cli.masters import client_for
 from holdfast.cli.terminal import screen
 from holdfast.node.client import POLL_S, Client
 

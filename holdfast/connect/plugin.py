@@ -1,11 +1,11 @@
 """What sources, transforms and sinks have in common: a name, options and where they run."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, get_args
 
-from holdfast.errors import Cancelled
+from holdfast.errors import Cancelled, UserError
 from holdfast.model.job import Mode, Role
 
 O = TypeVar("O")  # noqa: E741
@@ -30,6 +30,15 @@ class Context:
 
     batches: bool = True
     """Whether rows may travel as Arrow batches (`Rows.batches`)."""
+
+
+def problems_of(*asks: Callable[[], object]) -> Iterator[str]:
+    """Call everything and yield what is refused, so that all problems are told at once."""
+    for ask in asks:
+        try:
+            ask()
+        except UserError as error:
+            yield str(error)
 
 
 class Plugin(Generic[O]):
@@ -77,6 +86,12 @@ class Plugin(Generic[O]):
         Called while a job is planned, without Spark.
         """
         return ()
+
+    def check_libraries(self) -> None:
+        """Raise UserError that names the extra if a library this plug-in needs is not installed.
+
+        For checks: nothing is loaded, nothing is opened.
+        """
 
     def pause(self, seconds: float) -> None:
         """Wait, but raise Cancelled soon after the job is cancelled."""

@@ -6,9 +6,9 @@ between leaves files nobody sees.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.connect.placeholders import resolve
 from holdfast.connect.plugin import O, Plugin
@@ -16,6 +16,9 @@ from holdfast.connect.tables import Tables
 from holdfast.model.job import Guarantee, Role
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _ATTEMPT = re.compile(r"(.+)-a(\d+)-s\d+")
 
@@ -132,6 +135,28 @@ class Heard:
     final: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """What becomes of the rows of a table, for people to see before a job runs.
+
+    Rows replace those with the same `keys`; without any they are added, unless `how` says what else
+    they do.  `modes` are the options that say what is done to what is there, with their values.
+    """
+
+    keys: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
+    modes: tuple[tuple[str, str], ...] = ()
+    how: str = ""
+
+
+SAVE_MODES = ("schema_save_mode", "data_save_mode")
+
+
+def modes_in(options: object, names: Sequence[str] = SAVE_MODES) -> tuple[tuple[str, str], ...]:
+    """Return those of the options that say what is done to what is there."""
+    return tuple((name, str(getattr(options, name))) for name in names if hasattr(options, name))
+
+
 ANYBODY = Opening()
 """Whoever opens a table and is no job."""
 
@@ -172,6 +197,14 @@ class Sink(Plugin[O]):
         """
         return ""
 
+    @classmethod
+    def writing(cls, options: O, table: Table) -> Writing:
+        """Say what becomes of the rows of a table, as far as the options say it.
+
+        `options` are those for this table, and nothing is opened.
+        """
+        return Writing(modes=modes_in(options))
+
     def target(self, table: Table) -> str:
         """Name the place that rows of a table go to, alike for all tables that share it.
 
@@ -186,6 +219,18 @@ class Sink(Plugin[O]):
         For checks: without Spark, without a look at the place, any number of times.  A column
         whose type only Spark can tell has the type UNKNOWN.
         """
+
+    def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
+        """Open the place where rows go; yield a sentence for each problem that a job would meet.
+
+        Each sentence says what mends the problem.  An error that is raised is one more problem,
+        the last one.  Nothing may be made or changed that anybody can see.
+
+        Called once by `holdfast check --connect`, with the tables that will arrive and that
+        `refuse` has not refused: none where nobody can tell, and without columns where nobody can
+        tell these.
+        """
+        yield from ()
 
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Look at tables before their first rows are written, and refuse what cannot work.

@@ -4,7 +4,7 @@ A source is asked what to read next (`plan`), then to read it (`read`).  The ans
 data, so a slice that failed is read again from the same words, by any process.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
@@ -97,6 +97,15 @@ class Source(Plugin[O]):
     def read(self, spark: "SparkSession", content: Plain) -> Tables:
         """Return the rows of a slice, lazily: no Spark job runs before the sink writes."""
         raise NotImplementedError
+
+    def look(self, spark: "SparkSession") -> Iterator[str]:
+        """Open what this source reads; yield a sentence for each problem that a job would meet.
+
+        Each sentence says what mends the problem.  An error that is raised is one more problem,
+        the last one.  Called once by `holdfast check --connect`, which calls `plan` and `read`
+        besides: what these raise need not be said here.
+        """
+        yield from ()
 
     def read_carefully(self) -> bool:
         """Hear that Spark met a malformed row; return whether to read the slice once more.

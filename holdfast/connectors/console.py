@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.connect.options import option, options
 from holdfast.connect.plugin import Context
-from holdfast.connect.sink import Committable, Sink, Staging
+from holdfast.connect.sink import Committable, Sink, Staging, Writing
 from holdfast.connect.tables import Rows, Tables
 from holdfast.model.job import Guarantee
 from holdfast.model.table import HIDDEN, Column, Table
@@ -46,6 +46,11 @@ class Console(Sink[ConsoleOptions]):
     def destination(cls, options: ConsoleOptions, table: Table) -> str:
         """Name where lines are printed."""
         return "standard output"
+
+    @classmethod
+    def writing(cls, options: ConsoleOptions, table: Table) -> Writing:
+        """Say that rows are shown, or counted."""
+        return Writing(how="rows are printed" if options.log_print_data else "rows are counted")
 
     def __init__(self, options: ConsoleOptions, context: Context) -> None:
         super().__init__(options, context)

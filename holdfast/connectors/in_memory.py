@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from holdfast.connect.options import option, options
-from holdfast.connect.sink import ANYBODY, Committable, Identifier, Opening, Sink, Staging
+from holdfast.connect.sink import ANYBODY, Committable, Identifier, Opening, Sink, Staging, Writing
 from holdfast.connect.tables import Tables
 from holdfast.errors import Unavailable, UserError
 from holdfast.model.job import Guarantee
@@ -54,6 +54,11 @@ class InMemory(Sink[InMemoryOptions]):
     placeless = True
     guarantee: ClassVar[Guarantee] = Guarantee.AT_LEAST_ONCE
     because = "rows are counted as they come"
+
+    @classmethod
+    def writing(cls, options: InMemoryOptions, table: Table) -> Writing:
+        """Say that nothing stays."""
+        return Writing(how="rows are counted and dropped")
 
     def refuse(self, table: Table) -> None:
         """Raise UserError where placeholders do not come out as the job file says."""

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from urllib.parse import unquote, urlsplit
 
 from holdfast.connect.options import nearest, option, options
-from holdfast.connect.plugin import Context
+from holdfast.connect.placeholders import has_placeholder
+from holdfast.connect.plugin import Context, problems_of
 from holdfast.connect.schema import Schema
 from holdfast.connect.sink import (
     ANYBODY,
@@ -25,24 +26,16 @@ from holdfast.connect.sink import (
     Opening,
     Sink,
     Staging,
+    Writing,
+    modes_in,
 )
 from holdfast.connect.source import Budget, Nothing, Slice, Source
 from holdfast.connect.tables import Rows, Tables
+from holdfast.connectors.lake.place import Place, refuse_unwritable
 from holdfast.connectors.local_file.commit import Staged, commit, unfinished
-from holdfast.connectors.local_file.opened import (
-    Mode,
-    Order,
-    files_in,
-    find,
-    look,
-    order_of,
-)
-from holdfast.connectors.local_file.sweep import (
-    folders_like,
-    remove_tree,
-    safe,
-    safe_leftovers,
-)
+from holdfast.connectors.local_file.opened import Mode, Order, files_in, find, look, order_of
+from holdfast.connectors.local_file.sweep import folders_like, remove_tree, safe, safe_leftovers
+from holdfast.connectors.spark_look import Where, look_at
 from holdfast.connectors.spark_settings import Settings
 from holdfast.connectors.spark_stand_ins import FOR_SINKS, FOR_SOURCES
 from holdfast.errors import UserError
@@ -225,6 +218,11 @@ path = "out/rows"
         return named or f"Spark's format {options.format}"
 
     @classmethod
+    def writing(cls, options: SparkSinkOptions, table: Table) -> Writing:
+        """Say what is done to data that is there, and how rows are put into folders."""
+        return Writing(partitions=tuple(options.partition_by), modes=modes_in(options, ["mode"]))
+
+    @classmethod
     def promise(cls, options: SparkSinkOptions) -> Guarantee:
         """Return what it promises: files on this machine are staged."""
         return Guarantee.AT_LEAST_ONCE if options.folder is None else Guarantee.EXACTLY_ONCE
@@ -252,6 +250,25 @@ path = "out/rows"
                     f" Its columns are {', '.join(table.names)}.",
                     code="sink.no_column",
                 )
+
+    def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
+        """Open a folder of this machine, or what Spark's writer opens."""
+        for table in tables:
+            yield from self._look_at(self.options_for(table), table, spark)
+        if not tables and not has_placeholder(self.options.path or self.options.table or ""):
+            yield from self._look_at(self.options, None, spark)
+
+    def _look_at(
+        self, filled: SparkSinkOptions, table: Table | None, spark: "SparkSession"
+    ) -> Iterator[str]:
+        refuses, settings = MODES.get(filled.mode) == "empty", filled.options.for_spark(table)
+        if filled.folder is None:
+            where = Where(filled.format, filled.path, filled.table, settings, refuses)
+            yield from look_at(where, spark)
+            return
+        yield from problems_of(partial(refuse_unwritable, self.name, Place(str(filled.folder))))
+        if refuses and _has_data(filled.folder):
+            yield str(_exists(filled.folder))
 
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Look at folders; what is written at once does what `mode` says when it is."""
@@ -282,12 +299,12 @@ path = "out/rows"
     def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
         """Move staged files into sight, as the sink LocalFile does."""
         orders = [order_of(c) for c in committables if c.opening]
-        look_at = partial(look, refuse=_exists, is_data=_counts)
+        looked = partial(look, refuse=_exists, is_data=_counts)
         for order in (o for o in orders if o.mode == "ignore"):
-            look_at(order)  # it decides on what was staged, too
+            looked(order)  # it decides on what was staged, too
         contents = [c.content for c in committables if not c.opening]
         staged = [_staged(content) for content in contents if isinstance(content, dict)]
-        commit(identifier, staged, orders, look_at)
+        commit(identifier, staged, orders, looked)
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""

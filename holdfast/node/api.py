@@ -113,7 +113,7 @@ class Api:
         """Accept a job; None if it is to go on, and not any more from where it was planned to."""
         leader = await self.leader()
         saved = await self._chosen(leader, asked, job_id)
-        spec = self._spec(asked.spec or self.opened(saved.spec if saved else ""))
+        spec = self.spec_of(asked.spec or self.opened(saved.spec if saved else ""))
         text, report = encode_spec(spec), Report(lenient=spec.lenient)
         planned = await asyncio.to_thread(spec.job, self.registry, report)
         self.confined.check(planned)
@@ -333,7 +333,8 @@ class Api:
                 code="job.too_large",
             )
 
-    def _spec(self, text: str) -> Spec:
+    def spec_of(self, text: str) -> Spec:
+        """Read what a client has parsed, with its sealed options opened."""
         spec = read_spec(text)
         if spec.allow_python and not self.allow_python:
             raise UserError(

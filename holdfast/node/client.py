@@ -37,6 +37,8 @@ from holdfast.node.rest.shapes import (
     Checkpoints,
     CheckText,
     ConfigView,
+    ConnectAsked,
+    Connected,
     Done,
     Failures,
     Graph,
@@ -54,6 +56,9 @@ PATIENCE_S = 30.0
 ANSWER_S = 10.0
 RETRY_S = (0.1, 1.0)
 POLL_S = 0.5
+CONNECT_WAIT_S = 5.0
+"""How long one request waits for a worker; it is less than ANSWER_S."""
+
 FOLLOWS = "holdfast-follows"
 """This client finds the leader by itself; a standby tells it where that is."""
 
@@ -136,6 +141,16 @@ class Client:
     def check(self, text: str, format: str = "", file: str = "job.conf") -> Checked:
         """Return every mistake in the text of a job, with its place."""
         return self._ask("POST", "/check", Checked, CheckText(text, format, file))
+
+    def check_connect(self, spec: str, within_s: float = 120.0) -> Connected:
+        """Have a worker open what a job names, and return what is wrong; nothing is changed."""
+        asked = ConnectAsked(
+            spec=spec, token=secrets.token_hex(16), within_s=within_s, wait_s=CONNECT_WAIT_S
+        )
+        while True:
+            found = self._ask("POST", "/check/connect", Connected, asked)
+            if found.done:
+                return found
 
     def jobs(
         self, search: str = "", status: str = "", health: str = "", offset: int = 0, limit: int = 0

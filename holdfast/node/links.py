@@ -29,9 +29,9 @@ from holdfast.wire.codec import FRAME_BYTES_MAX, FrameUnreadable, decode, encode
 from holdfast.wire.messages import (
     BarrierAck,
     DeployTask,
-    EndReport,
     Held,
     Hello,
+    Looked,
     ToLeader,
     ToWorker,
 )
@@ -101,6 +101,12 @@ class Links:
         self._failed = failed
         self._links: dict[str, Link] = {}
         self._hearing: set[asyncio.Task[None]] = set()
+        self.looked: Callable[[Looked], None] = lambda _: None
+        self.gone: Callable[[str], None] = lambda _: None
+
+    def linked(self, incarnation: str) -> bool:
+        """Say whether a worker is connected to this master."""
+        return incarnation in self._links
 
     def send(self, incarnation: str, message: ToWorker) -> None:
         """Send to a worker, if it is connected."""
@@ -142,6 +148,7 @@ class Links:
             if self._links.get(link.incarnation) is link:
                 del self._links[link.incarnation]
                 self._say("worker disconnected", worker=link.worker, incarnation=link.incarnation)
+                self.gone(link.incarnation)
 
     async def close(self) -> None:
         """End every link; workers go on with the other masters."""
@@ -171,13 +178,16 @@ class Links:
                 link.worker, link.incarnation = message.worker, message.incarnation
                 self._links[link.incarnation] = link
                 self._say("worker connected", worker=link.worker, incarnation=link.incarnation)
-            if not link.incarnation or not isinstance(message, Hello | BarrierAck | EndReport):
+            if not link.incarnation or not isinstance(message, ToLeader):
                 continue
             if _speaker(message) != (link.worker, link.incarnation):
                 why = "A worker spoke for another one."
                 self._say(why, worker=link.worker, claimed=_speaker(message)[0])
                 await link.socket.close(UNREADABLE, why)
                 return
+            if isinstance(message, Looked):
+                self.looked(message)
+                continue
             self._hear(link.incarnation, message, master, tracer)
 
     def _left(self, incarnation: str, master: Master) -> None:

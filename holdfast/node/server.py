@@ -15,6 +15,7 @@ from holdfast.master.master import Master
 from holdfast.node.api import Api
 from holdfast.node.config import Config
 from holdfast.node.links import PATH, PING_S, PONG_S, Links
+from holdfast.node.looks import Looks
 from holdfast.node.rest.access import Access
 from holdfast.node.rest.app import App
 from holdfast.node.rest.audit import Audit
@@ -46,7 +47,7 @@ def build_app(
     async def link(socket: WebSocket) -> None:
         await links.serve(socket, master, tracer)
 
-    routes = all_routes(api, access, audit)
+    routes = all_routes(api, access, audit, Looks(links))
     forwarder = Forwarder(api.elsewhere, tls or True)
     return App(routes, access, audit, forwarder, (PATH, link), context_path)
 

@@ -15,7 +15,7 @@ from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
 from holdfast.plan.common import INPUT_KEYS, OUTPUT_KEYS
 from holdfast.plan.mask import masked
-from holdfast.plan.promises import promise_of
+from holdfast.plan.promises import MEANINGS, Written, modes_of, promise_of, writes_of
 
 Known = Mapping[str, Sequence[Table]] | None
 
@@ -166,11 +166,18 @@ class _Drawing:
 
     def _details(self, stage: Stage, taken: int) -> Iterator[str]:
         """Yield the options of a stage and the tables that leave it."""
+        modes, tables = dict(modes_of(stage, self.registry)), self.tables.get(stage.id, ())
         shown = _options_data(stage, self.registry)
-        yield from _wrap("", [f"{k} = {v}" for k, v in _short(shown)], taken)
-        for table in self.tables.get(stage.id, ()):
+        options = [f"{k} = {v}" for k, v in _short(shown) if k not in modes]
+        yield from _wrap("", options, taken)
+        for table in tables:
             columns = [_column_text(c, table) for c in table.columns]
             yield from _wrap(f"{table.path}: ", columns or ["columns not known yet"], taken)
+        for one in writes_of(stage, self.registry, tables):
+            if one.destination or one.writing.modes or one.writing.how:
+                where = f" to {one.destination}" if one.destination else ""
+                yield from _wrap(f"{one.table}{where}: ", [one.how], taken)
+        yield from (f"{k} = {v}: {MEANINGS.get(v, v)}" for k, v in modes.items())
 
 
 def _short(
@@ -212,7 +219,10 @@ def _label(stage: Stage, registry: Registry, tables: Sequence[Table]) -> str:
     parts = [stage.id]
     if stage.parallelism > 1:
         parts.append(f"parallelism {stage.parallelism}")
-    parts += [str(t.path) for t in tables]
+    to = {w.table: w.destination for w in writes_of(stage, registry, tables)}
+    parts += [
+        f"{t.path} to {to[str(t.path)]}" if to.get(str(t.path)) else str(t.path) for t in tables
+    ]
     promise = promise_of(stage, registry)
     if promise:
         parts.append(str(promise))
@@ -250,7 +260,21 @@ def _stage_data(
         shown["watermark_column"] = stage.event_time.column
     if stage.id in tables:
         shown["tables"] = [_table_data(t) for t in tables[stage.id]]
+    if modes := modes_of(stage, registry):
+        shown["save_modes"] = dict(modes)
+    if written := writes_of(stage, registry, tables.get(stage.id, ())):
+        shown["writes"] = [_written_data(one) for one in written]
     return shown
+
+
+def _written_data(one: Written) -> dict[str, Plain]:
+    return {
+        "table": one.table,
+        "destination": one.destination,
+        "how": one.how,
+        "keys": list(one.writing.keys),
+        "partitions": list(one.writing.partitions),
+    }
 
 
 def _options_data(stage: Stage, registry: Registry) -> dict[str, Plain]:

@@ -77,6 +77,7 @@ class _Task:
     def _source(self, stage: Stage) -> tuple[Table, ...] | None:
         plugin = self._plugin(stage)
         assert isinstance(plugin, Source)
+        plugin.check_libraries()
         try:
             plugin.plan(None, Budget(None, 0.0))  # it looks at its files
             found: tuple[Table, ...] | None = plugin.tables()
@@ -119,6 +120,8 @@ class _Task:
         sink = self._try(stage, lambda: self._plugin(stage))
         self.seen.tables[stage.id] = arrived
         assert sink is None or isinstance(sink, Sink)
+        if sink is not None:
+            self._try(stage, sink.check_libraries)
         for table in arrived or ():
             if sink is not None:
                 self._try(stage, partial(sink.refuse, table))
@@ -143,11 +146,12 @@ class _Task:
         except UserError as error:
             self.seen.wrong.add(stage.id)
             said = " ".join(str(error).split())
-            self.report.error(stage.place, f"{_about(stage, said)}{said}")
+            self.report.error(stage.place, f"{about(stage, said)}{said}")
             return None
 
 
-def _about(stage: Stage, said: str) -> str:
+def about(stage: Stage, said: str) -> str:
+    """Return what goes before a sentence that does not say which stage it is about."""
     named = said.startswith((stage.id, stage.plugin, f"{stage.role.capitalize()} {stage.plugin}"))
     return "" if named else f"{stage.id}: "
 

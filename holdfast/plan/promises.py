@@ -1,10 +1,11 @@
 """What each sink of a job promises about its rows, why it is not more, and where it puts them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.connect.placeholders import resolve
 from holdfast.connect.registry import Registry
-from holdfast.connect.sink import Sink
+from holdfast.connect.sink import Sink, Writing
 from holdfast.model.job import Guarantee, Job, Role, Stage
 from holdfast.model.table import Table, TablePath
 from holdfast.plan.build import stage_options
@@ -34,6 +35,64 @@ def promise_of(stage: Stage, registry: Registry) -> Promise | None:
         return None
     guarantee = kind.promise(stage_options(stage, kind).own)
     return Promise(guarantee, kind.because if guarantee is Guarantee.AT_LEAST_ONCE else "")
+
+
+MEANINGS = {
+    "RECREATE_SCHEMA": "what is there is made anew",
+    "CREATE_SCHEMA_WHEN_NOT_EXIST": "what is missing is made",
+    "ERROR_WHEN_SCHEMA_NOT_EXIST": "the job fails if it is missing",
+    "IGNORE": "what is missing is not made",
+    "DROP_DATA": "rows that are there are removed",
+    "APPEND_DATA": "rows that are there stay",
+    "ERROR_WHEN_DATA_EXISTS": "the job fails if there are rows",
+    "CUSTOM_PROCESSING": "custom_sql runs first",
+    "append": "data that is there stays",
+    "overwrite": "data that is there is removed",
+    "errorifexists": "the job fails if there is data",
+    "error": "the job fails if there is data",
+    "ignore": "nothing is written if there is data",
+}
+"""What each value of a save mode means to what is at the place where rows go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a sink does with one table: where its rows go, and what becomes of them."""
+
+    table: str
+    destination: str
+    writing: Writing
+
+    @property
+    def how(self) -> str:
+        """What becomes of rows that meet others, in words."""
+        writing = self.writing
+        added = f"rows replace those with the same {', '.join(writing.keys)}"
+        how = writing.how or (added if writing.keys else "rows are added")
+        parts = f", partitioned by {', '.join(writing.partitions)}" if writing.partitions else ""
+        return how + parts
+
+
+def writes_of(stage: Stage, registry: Registry, tables: Sequence[Table]) -> list[Written]:
+    """Return what a sink does with each table that arrives; nothing for other stages."""
+    kind = registry.find(stage.role, stage.plugin)
+    if kind is None or not issubclass(kind, Sink):
+        return []
+    own = stage_options(stage, kind).own
+    filled = [(resolve(own, table), table) for table in tables]
+    return [
+        Written(str(table.path), kind.destination(one, table), kind.writing(one, table))
+        for one, table in filled
+    ]
+
+
+def modes_of(stage: Stage, registry: Registry) -> tuple[tuple[str, str], ...]:
+    """Return what a sink does to what is there: options, given or not, and their values."""
+    kind = registry.find(stage.role, stage.plugin)
+    if kind is None or not issubclass(kind, Sink):
+        return ()
+    nothing = Table(TablePath.parse(stage.id), ())
+    return kind.writing(stage_options(stage, kind).own, nothing).modes
 
 
 def destination_of(stage: Stage, registry: Registry, path: str) -> str:

@@ -14,6 +14,8 @@ from holdfast.wire.messages import (
     EndConfirmed,
     EndReport,
     Hello,
+    LookAtJob,
+    Looked,
     StopTask,
     ToLeader,
     ToWorker,
@@ -25,7 +27,8 @@ FRAME_BYTES_MAX = 64 * 1024 * 1024
 """The largest frame: an answer to a barrier may list very many files."""
 
 KINDS = (
-    Barrier, BarrierAck, DeployTask, EndConfirmed, EndReport, Hello, StopTask, Welcome,
+    Barrier, BarrierAck, DeployTask, EndConfirmed, EndReport, Hello, LookAtJob, Looked, StopTask,
+    Welcome,
 )  # fmt: skip
 
 _DECODERS: dict[str, "msgspec.msgpack.Decoder[ToWorker | ToLeader]"] = {

@@ -62,7 +62,7 @@ class Hello:
     `sequence` grows with each, so that a late one is not taken for the present.  `load` is for
     people to see; None from a worker that cannot say.  `leaving`: it was told to end, and waits
     for its tasks to go on elsewhere.  `trouble` says what is wrong with its Spark, and `silent_s`
-    for how long that has not answered.
+    for how long that has not answered.  `looks`: it knows the order LookAtJob.
     """
 
     worker: str
@@ -76,6 +76,7 @@ class Hello:
     leaving: bool = False
     silent_s: float = 0.0
     trouble: str = ""
+    looks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,5 +171,35 @@ class Welcome:
     leave: bool = False
 
 
-ToWorker = DeployTask | StopTask | Barrier | EndConfirmed | Welcome
-ToLeader = Hello | BarrierAck | EndReport
+Told = tuple[str, int, int, str]
+"""A mistake in a job file: file, line, column, sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookAtJob:
+    """Open what a job names, change nothing, and say what is wrong, within so many seconds.
+
+    A person waits for the answer.  It is never said again: if it is lost, the person asks again.
+    """
+
+    term: int
+    request: str
+    spec: str
+    within_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The answer to LookAtJob.  `failure`: why it is not whole; what was found by then is told."""
+
+    term: int
+    worker: str
+    incarnation: str
+    request: str
+    mistakes: tuple[Told, ...] = ()
+    warnings: tuple[Told, ...] = ()
+    failure: str = ""
+
+
+ToWorker = DeployTask | StopTask | Barrier | EndConfirmed | Welcome | LookAtJob
+ToLeader = Hello | BarrierAck | EndReport | Looked

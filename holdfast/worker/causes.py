@@ -24,6 +24,9 @@ _READ = re.compile(r"(?:reading file|file) (?:file:)?(/\S*?)[.,]?\s")
 _HIDDEN = re.compile(r"/(?:\.holdfast|_holdfast|_temporary)\b.*|/\.holdfast-.*")
 _DRIVER = re.compile(r"ClassNotFoundException: (\S*[Dd]river\S*)")
 _FORMAT = re.compile(r"\[DATA_SOURCE_NOT_FOUND\] Failed to find the data source: ([^\s.]+)")
+_FILES = re.compile(
+    r"ClassNotFoundException: Class (\S*FileSystem) not found|No FileSystem for scheme \W*(\w+)"
+)
 _ENV_JARS = 'name it in env { jars = "/path/to/it.jar" } (or put it into pyspark\'s folder of jars)'
 
 
@@ -38,7 +41,7 @@ class Cause:
 
 def find_cause(text: str) -> Cause | None:
     """Return the root cause in a text with a stack, if it is one that is known."""
-    for find in (_disk, _nul, _right, _driver, _format, _certificate):
+    for find in (_disk, _nul, _right, _driver, _format, _files, _certificate):
         if found := find(text):
             return found
     return None
@@ -132,6 +135,17 @@ def _format(text: str) -> Cause | None:
         f"Spark has no format '{found[1]}'. If that is right, put its jar on every worker and"
         f" {_ENV_JARS}.",
         "spark.no_format",
+    )
+
+
+def _files(text: str) -> Cause | None:
+    found = _FILES.search(text)
+    if not found:
+        return None
+    which = found[1].rpartition(".")[2] if found[1] else f"of {found[2]}:// paths"
+    return Cause(
+        f"Spark has no file system {which}. Put its jar on every worker and {_ENV_JARS}.",
+        "spark.no_file_system",
     )
 
 

@@ -1,14 +1,14 @@
 """Find out which tables every stage of a job will see, without moving a row."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Sink
 from holdfast.connect.source import Budget
 from holdfast.errors import UserError
-from holdfast.model.job import Job, Role, Stage
+from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import Table
 from holdfast.plan.build import build_plugin, context_for
 from holdfast.worker.meter import Tally
@@ -22,13 +22,25 @@ def expected_tables(
     job: Job, registry: Registry, spark: "SparkSession", *, allow_python: bool = False
 ) -> dict[str, tuple[Table, ...]]:
     """Return each stage's tables; a stage whose source cannot tell before it runs is left out."""
-    running = Running(job, "plan", registry, spark, Tally(), lambda: False, allow_python)
     found: dict[str, dict[str, Table]] = {}
     for task in (task for pipeline in job.pipelines for task in pipeline.tasks):
-        run = TaskRun(running, task, 1, {})
-        for stage, tables in run.expected(Budget(None, time.monotonic())).items():
+        of_task = tables_of(job, task, registry, spark, allow_python=allow_python)
+        for stage, tables in of_task.items():
             found.setdefault(stage, {}).update({str(t.path): t for t in tables})
     return {stage: tuple(tables.values()) for stage, tables in found.items()}
+
+
+def tables_of(
+    job: Job, task: Task, registry: Registry, spark: "SparkSession", *, allow_python: bool = False,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Mapping[str, tuple[Table, ...]]:  # fmt: skip
+    """Return the tables of each stage of a task, as Spark sees them."""
+    running = Running(job, "plan", registry, spark, Tally(), cancelled, allow_python)
+    run = TaskRun(running, task, 1, {})
+    try:
+        return run.expected(Budget(None, time.monotonic()))
+    finally:
+        run.close()
 
 
 def look_at_sinks(

@@ -23,6 +23,7 @@ from holdfast.wire.messages import (
     EndReport,
     Held,
     Hello,
+    LookAtJob,
     StopTask,
     TaskKey,
     ToLeader,
@@ -32,6 +33,7 @@ from holdfast.wire.messages import (
 from holdfast.worker.attempt import Answered, Attempt, News, Over, ReachedEnd, Runner, sweep_life
 from holdfast.worker.helper import Helper
 from holdfast.worker.load import LoadMeter
+from holdfast.worker.looks import Looks
 from holdfast.worker.probe import Trouble
 
 STOPPED_KEPT = 10_000
@@ -99,6 +101,7 @@ class Worker:
         self._helper = Helper(run.loss)
         self._load = LoadMeter()
         self._sweeps: set[asyncio.Task[None]] = set()
+        self._looks = Looks(Place(name, incarnation), run)
 
     async def run(self) -> None:
         """Beat, and give up every task if no leader is heard for too long."""
@@ -135,7 +138,7 @@ class Worker:
         held.sort(key=lambda h: (h.key, h.attempt))
         return Hello(
             self.name, self.incarnation, self.sequence, self.term, self.slots, self.tags,
-            tuple(held), self._load.read(), self.leaving, ill.silent_s, ill.said,
+            tuple(held), self._load.read(), self.leaving, ill.silent_s, ill.said, looks=True,
         )  # fmt: skip
 
     def beat(self) -> None:
@@ -164,6 +167,9 @@ class Worker:
                 found = self.attempts.get(key)
                 if found and found.number == number:
                     found.confirmed.add(source)
+            case LookAtJob():
+                loop = asyncio.get_running_loop()
+                self._looks.begin(message, lambda said: _post(loop, lambda: self._tell(said)))
             case Welcome(_, leave) if leave and self.leaving:
                 self.released.set()
             case Welcome():

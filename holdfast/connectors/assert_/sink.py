@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from holdfast.connect.plugin import Context
-from holdfast.connect.sink import ANYBODY, Committable, Opening, Sink, Staging
+from holdfast.connect.sink import ANYBODY, Committable, Opening, Sink, Staging, Writing
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.assert_.checks import Check, field_checks, table_failures
 from holdfast.connectors.assert_.options import AssertOptions, RowRule, TableRules
@@ -34,6 +34,11 @@ class Assert(Sink[AssertOptions]):
         super().__init__(options, context)
         self._checked: set[str] = set()
         self._seen: set[str] = set()
+
+    @classmethod
+    def writing(cls, options: AssertOptions, table: Table) -> Writing:
+        """Say that nothing stays."""
+        return Writing(how="rows are checked and dropped")
 
     def refuse(self, table: Table) -> None:
         """Raise UserError where rows with these columns cannot be written."""

@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import Context, problems_of
 from holdfast.connect.sink import (
     ANYBODY,
     Committable,
@@ -15,6 +16,8 @@ from holdfast.connect.sink import (
     Opening,
     Sink,
     Staging,
+    Writing,
+    modes_in,
 )
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.delta.actions import VERSION, Staged, file_of
@@ -28,7 +31,13 @@ from holdfast.connectors.lake.columns import fit, fitted
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.partitions import keyed, partition_names
-from holdfast.connectors.lake.place import Place, jar_problem, no_table, refuse_unwritable
+from holdfast.connectors.lake.place import (
+    Place,
+    jar_problem,
+    look_around,
+    no_table,
+    refuse_unwritable,
+)
 from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
 from holdfast.connectors.lake.save_mode import (
     Order,
@@ -39,10 +48,14 @@ from holdfast.connectors.lake.save_mode import (
     orders_of,
 )
 from holdfast.connectors.lake.stage import stage, stage_batches, stage_each, sweep
+from holdfast.connectors.library import need_library
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
 from holdfast.model.types import UNKNOWN
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
@@ -105,6 +118,15 @@ vectors, the change data feed and append-only tables are written to as they are.
         """Name the folder of a table."""
         return options.place.plain_url
 
+    @classmethod
+    def writing(cls, options: DeltaSinkOptions, table: Table) -> Writing:
+        """Say that rows are added, and how a new table is partitioned."""
+        return Writing(partitions=tuple(options.partition_keys), modes=modes_in(options))
+
+    def check_libraries(self) -> None:
+        """Raise UserError if a library is not here."""
+        need_library("deltalake", self.name, "delta")
+
     def refuse(self, table: Table) -> None:
         """Raise UserError where rows with these columns cannot be written."""
         options = self.options_for(table)
@@ -113,6 +135,17 @@ vectors, the change data feed and append-only tables are written to as they are.
         _matched(options.partition_keys, table, about)
         if options.schema_save_mode.creates:
             to_delta([c for c in table.columns if c.type != UNKNOWN], about)
+
+    def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
+        """Open each table that is there; else see whether it can be made."""
+        for table in tables:
+            options = self.options_for(table)
+            yield from problems_of(
+                partial(refuse_unwritable, self.name, options.place),
+                partial(self._prepare, table, options, ANYBODY, make=False),
+            )
+        if not tables:
+            yield from look_around(self.name, self.options.place)
 
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Make tables that are missing; raise where rows will not fit."""
@@ -160,7 +193,7 @@ vectors, the change data feed and append-only tables are written to as they are.
         return Place(url, self.options.s3)
 
     def _prepare(
-        self, table: Table, options: DeltaSinkOptions, opening: Opening
+        self, table: Table, options: DeltaSinkOptions, opening: Opening, make: bool = True
     ) -> Committable | None:
         place, mode = options.place, options.schema_save_mode
         refuse_changelog(self.name, table)
@@ -171,6 +204,8 @@ vectors, the change data feed and append-only tables are written to as they are.
             raise no_table(self.name, place)
         if log is None and (not mode.creates or not table.columns):
             return None  # only the rows will tell
+        if log is None and not make:
+            return None  # `refuse` has said what cannot be made
         if log is None:
             log = self._create(table, options)
         due, mark = mode_of(mode, options.data_save_mode), mark_of(opening.life)

@@ -2,13 +2,20 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from holdfast.connectors.iceberg.hadoop import HadoopCatalog
 from holdfast.connectors.iceberg.library import iceberg, troubles
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.places import place_of
+from holdfast.connectors.lake.place import Place, refuse_unwritable
+from holdfast.connectors.library import load_library
 from holdfast.errors import Unavailable, UserError
+
+CATALOG_LIBRARIES = {"glue": "boto3", "hive": "thrift"}
+"""What a catalog of a type needs besides; pyiceberg has extras of these names."""
 
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 
@@ -20,7 +27,7 @@ def open_catalog(options: IcebergSinkOptions) -> Any:
         return HadoopCatalog(options.catalog_name, place_of(options.warehouse), options.properties)
     try:
         return library.load_catalog(options.catalog_name, **options.properties)
-    except (iceberg("exceptions").NotInstalledError, ValueError) as error:
+    except (iceberg("exceptions").NotInstalledError, ValueError, ImportError) as error:
         raise UserError(
             f"Iceberg cannot open the catalog {options.catalog_name}: {error}."
             " Check iceberg.catalog.config.",
@@ -31,6 +38,60 @@ def open_catalog(options: IcebergSinkOptions) -> Any:
             f"Iceberg cannot reach the catalog {options.catalog_name}: {error}.",
             code="sink.catalog_unavailable",
         ) from error
+
+
+class NoCatalog:
+    """A catalog that is yet to be made: it has no tables."""
+
+    def load_table(self, identifier: tuple[str, ...]) -> Any:
+        """Raise NoSuchTableError."""
+        raise iceberg("exceptions").NoSuchTableError(f"there is no table {'.'.join(identifier)}")
+
+
+def open_to_look(options: IcebergSinkOptions) -> Any:
+    """Return the catalog for one who only looks: nothing in it, or around it, is made or changed.
+
+    The library makes the tables of a catalog of type `sql`, and SQLite its file, where they are
+    missing.
+    """
+    if options.catalog_type == "hadoop":
+        iceberg("catalog")
+        warehouse = place_of(options.warehouse)
+        return HadoopCatalog(options.catalog_name, warehouse, options.properties, hints=False)
+    if options.catalog_type != "sql":
+        return open_catalog(options)
+    if _is_new_file(options.catalog["uri"]):
+        return NoCatalog()
+    as_it_is = {"init_catalog_tables": "false", "schema_version": "v0"}
+    catalog = open_catalog(replace(options, catalog={**options.catalog, **as_it_is}))
+    inspect = load_library("sqlalchemy", "Iceberg", "iceberg").inspect
+    try:
+        there = inspect(catalog.engine).has_table("iceberg_tables")
+    except troubles() as error:
+        raise Unavailable(
+            f"Iceberg cannot reach the catalog {options.catalog_name}: {error}. Check uri in"
+            " iceberg.catalog.config, and that the server runs.",
+            code="sink.catalog_unavailable",
+        ) from error
+    return catalog if there else NoCatalog()
+
+
+def _is_new_file(uri: str) -> bool:
+    """Say whether a catalog is a file of SQLite that is yet to be made; UserError if none can."""
+    url = load_library("sqlalchemy", "Iceberg", "iceberg").engine.make_url(uri)
+    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
+        return False
+    file = Path(url.database)
+    if not file.parent.is_dir():
+        raise UserError(
+            f"Iceberg cannot open the catalog in {file}: there is no folder {file.parent}."
+            " Make it, or correct uri in iceberg.catalog.config.",
+            code="sink.catalog",
+        )
+    if file.exists():
+        return False
+    refuse_unwritable("Iceberg", Place(str(file.parent)))
+    return True
 
 
 def tables_like(catalog: Any, options: IcebergSinkOptions) -> Iterator[tuple[str, ...]]:

@@ -39,10 +39,13 @@ Identifier = tuple[str, ...]
 
 
 class HadoopCatalog:
-    """The tables below one folder."""
+    """The tables below one folder.  Without `hints`, reading a table corrects no hint."""
 
-    def __init__(self, name: str, warehouse: Place, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, warehouse: Place, properties: Mapping[str, str], *, hints: bool = True
+    ) -> None:
         self.name = name
+        self._hints = hints
         self._root = Path(warehouse.path)
         self._properties = dict(properties)
 
@@ -67,7 +70,8 @@ class HadoopCatalog:
                 metadata = read.table_metadata(io.new_input(location))
             except FileNotFoundError:
                 continue  # many commits were made since we looked, and this state was retired
-            _hint(folder, number)  # a committer may have died before it did
+            if self._hints:
+                _hint(folder, number)  # a committer may have died before it did
             return self._table(identifier, metadata, location)
 
     def create_table(

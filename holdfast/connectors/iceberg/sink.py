@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import Context, problems_of
 from holdfast.connect.sink import (
     ANYBODY,
     Committable,
@@ -15,10 +15,17 @@ from holdfast.connect.sink import (
     Opening,
     Sink,
     Staging,
+    Writing,
+    modes_in,
 )
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.iceberg.actions import VERSION, Staged, file_of
-from holdfast.connectors.iceberg.catalog import open_catalog, tables_like
+from holdfast.connectors.iceberg.catalog import (
+    CATALOG_LIBRARIES,
+    open_catalog,
+    open_to_look,
+    tables_like,
+)
 from holdfast.connectors.iceberg.commit import check, commit
 from holdfast.connectors.iceberg.fits import check_table
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
@@ -29,7 +36,7 @@ from holdfast.connectors.iceberg.table import NEW_TABLE, IcebergTable
 from holdfast.connectors.iceberg.tags import tag_savepoint
 from holdfast.connectors.lake.columns import matched
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
-from holdfast.connectors.lake.place import Place, jar_problem, refuse_unwritable
+from holdfast.connectors.lake.place import Place, jar_problem, look_around, refuse_unwritable
 from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
 from holdfast.connectors.lake.save_mode import (
     Order,
@@ -40,10 +47,14 @@ from holdfast.connectors.lake.save_mode import (
     orders_of,
 )
 from holdfast.connectors.lake.stage import stage_each, sweep
+from holdfast.connectors.library import need_library
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 from holdfast.model.types import UNKNOWN
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 BETWEEN = "\n"
 """What no name of a table has in it."""
@@ -106,11 +117,24 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
         of = f" of {options.warehouse}" if options.warehouse else f" ({options.catalog_type})"
         return f"table {options.named}{of}"
 
+    @classmethod
+    def writing(cls, options: IcebergSinkOptions, table: Table) -> Writing:
+        """Say that rows are added, and how a new table is partitioned."""
+        return Writing(partitions=tuple(options.partitions), modes=modes_in(options))
+
     @property  # not cached_property: before Python 3.12 all sinks would share its lock
     def _catalog(self) -> Any:
         if self._opened is None:
             self._opened = open_catalog(self.options)
         return self._opened
+
+    def check_libraries(self) -> None:
+        """Raise UserError if a library is not here."""
+        for module in ("pyiceberg", "sqlalchemy"):
+            need_library(module, self.name, "iceberg")
+        kind = self.options.catalog_type
+        if kind in CATALOG_LIBRARIES:
+            need_library(CATALOG_LIBRARIES[kind], self.name, kind, of="pyiceberg")
 
     def refuse(self, table: Table) -> None:
         """Raise UserError where rows with these columns cannot be written."""
@@ -123,6 +147,19 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
         matched(options.partitions, table, f"{about} (iceberg.table.partition-keys)")
         if UNKNOWN not in [c.type for c in table.columns]:
             to_iceberg(table.columns, keys, about)
+
+    def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
+        """Open each table that is there; else see whether it can be made."""
+        if self.options.catalog_type in ("hadoop", "sql") and self.options.warehouse:
+            place = place_of(self.options.warehouse, self.options.s3)
+            around = list(look_around(self.name, place))
+            yield from around
+            if around:
+                return
+        self._opened = open_to_look(self.options)
+        for table in tables:
+            options = self.options_for(table)
+            yield from problems_of(partial(self._prepare, table, options, ANYBODY, make=False))
 
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Make tables that are missing; raise where rows will not fit."""
@@ -190,7 +227,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
         return found
 
     def _prepare(
-        self, table: Table, options: IcebergSinkOptions, opening: Opening
+        self, table: Table, options: IcebergSinkOptions, opening: Opening, make: bool = True
     ) -> Committable | None:
         mode = options.schema_save_mode
         refuse_changelog(self.name, table)
@@ -201,6 +238,10 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
             raise _no_table(options.named)
         if found is None and (not mode.creates or not table.columns):
             return None  # only the rows will tell
+        if found is None and not make:
+            return None  # `refuse` has said what cannot be made
+        if found is not None and not make:
+            refuse_unwritable(self.name, found.place)
         if found is None:
             found = self._create(table, options)
         due, mark = mode_of(mode, options.data_save_mode), mark_of(opening.life)

@@ -29,6 +29,9 @@ LOCK_S = 30
 DROP_S = 5
 """How long a drop waits for a task that still writes."""
 
+UNREACHED = "Check host and port in url, that the server runs, and that no firewall is in the way."
+"""What to do where no server answers."""
+
 Name = tuple[str, ...]
 """A table: perhaps its schema or database, and its name."""
 
@@ -53,6 +56,31 @@ class Staged:
 
     table: str
     owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a job will do in a database, and so must be allowed to.
+
+    `ledger`: whether the ledger is there already; without a `table`, that and staging is all.
+    """
+
+    ledger: bool
+    table: Name | None = None
+    there: bool = False
+    """Whether the table is there."""
+
+    rights: tuple[str, ...] = ()
+    """What is done to its rows: INSERT, SELECT, UPDATE, DELETE."""
+
+    columns: tuple[str, ...] = ()
+    """Its columns that rows are written to."""
+
+    empties: bool = False
+    """Whether the rows that are there are removed."""
+
+    makes: bool = False
+    """Whether the table is made, or made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +127,9 @@ class Database:
 
     json_type: ClassVar[str]
 
+    upserts_read: ClassVar[bool] = False
+    """Whether an INSERT that may update needs the right to read the table."""
+
     ddl_commits: ClassVar[bool] = False
     """Whether statements like DROP TABLE end a transaction."""
 
@@ -107,6 +138,18 @@ class Database:
 
     def connect(self, purpose: str) -> Any:
         """Return a connection in autocommit mode."""
+        raise NotImplementedError
+
+    def check_libraries(self) -> None:
+        """Raise UserError that names the extra if a library is not here."""
+        raise NotImplementedError
+
+    def mend(self, error: HoldfastError) -> str:
+        """Return what a person can do where nobody gets in, for the end of a sentence."""
+        raise NotImplementedError
+
+    def missing_rights(self, session: Session, needs: "Needs") -> Iterator[str]:
+        """Yield a sentence, with the statement that mends it, for each right that is missing."""
         raise NotImplementedError
 
     def explain(self, error: Exception) -> HoldfastError:
@@ -221,11 +264,15 @@ class Database:
         except self.errors as error:
             raise self.explain(error) from error
 
+    def open(self, purpose: str) -> Session:
+        """Open a connection, which the caller closes."""
+        with self.explained():
+            return Session(self, self.connect(purpose))
+
     @contextmanager
     def session(self, purpose: str) -> Iterator[Session]:
         """Open a connection for a while."""
-        with self.explained():
-            session = Session(self, self.connect(purpose))
+        session = self.open(purpose)
         try:
             yield session
         finally:

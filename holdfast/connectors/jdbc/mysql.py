@@ -12,17 +12,20 @@ from holdfast.connectors.jdbc.database import (
     LEDGER,
     LOCK_S,
     STAGE,
+    UNREACHED,
     Database,
     Found,
     Loader,
     Loading,
     Name,
+    Needs,
     Session,
     Staged,
 )
+from holdfast.connectors.jdbc.grants import missing_grants
 from holdfast.connectors.jdbc.mysql_load import Inserts
 from holdfast.connectors.jdbc.trust import authority, untrusted
-from holdfast.connectors.library import load_library
+from holdfast.connectors.library import load_library, need_library
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
 
@@ -59,6 +62,8 @@ select column_name, column_type, is_nullable = 'YES', column_default is not null
 from information_schema.columns
 where table_schema = coalesce(%s, database()) and table_name = %s order by ordinal_position
 """
+
+DATABASE = "select 1 from information_schema.schemata where schema_name = %s"
 
 KEYS = """
 select index_name, column_name from information_schema.statistics
@@ -127,6 +132,29 @@ class MySql(Database):
     def errors(self) -> tuple[type[Exception], ...]:
         """The errors that pymysql raises."""
         return (load_library("pymysql", "Jdbc", "mysql").MySQLError,)
+
+    def check_libraries(self) -> None:
+        """Raise UserError that names the extra if the library is not here."""
+        need_library("pymysql", "Jdbc", "mysql")
+
+    def mend(self, error: HoldfastError) -> str:
+        """Return what a person can do where nobody gets in."""
+        match error.about.get("number"):
+            case 1044:
+                return f"GRANT ALL ON {self.quote(self.address.database)}.* to that user."
+            case 1045:
+                return "Check user and password, and from which hosts that user may come."
+            case 1049:
+                return "Create that database, or correct url."
+        return UNREACHED if isinstance(error, Unavailable) else "Check user and url."
+
+    def missing_rights(self, session: Session, needs: Needs) -> Iterator[str]:
+        """Yield a sentence, with the statement that mends it, for each right that is missing."""
+        ((who,),) = session.run("SELECT CURRENT_USER()")
+        grants = [str(row[0]) for row in session.run("SHOW GRANTS")]
+        table = needs.table or ("",)
+        made = len(table) > 1 and not session.run(DATABASE, (table[0],))
+        return missing_grants(grants, self.address.database, str(who), needs, made=made)
 
     def explain(self, error: Exception) -> HoldfastError:
         """Return what an error means, by its number."""
@@ -197,9 +225,7 @@ class MySql(Database):
 
     def create_around(self, session: Session, table: Name) -> None:
         """Make the database of a table if it is missing."""
-        if len(table) > 1 and not session.run(
-            "select 1 from information_schema.schemata where schema_name = %s", (table[0],)
-        ):
+        if len(table) > 1 and not session.run(DATABASE, (table[0],)):
             session.run(f"CREATE DATABASE IF NOT EXISTS {self.quote(table[0])}")
 
     @contextmanager

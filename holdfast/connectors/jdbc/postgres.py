@@ -12,17 +12,20 @@ from holdfast.connectors.jdbc.database import (
     LEDGER,
     LOCK_S,
     STAGE,
+    UNREACHED,
     Database,
     Found,
     Loader,
     Loading,
     Name,
+    Needs,
     Session,
     Staged,
 )
 from holdfast.connectors.jdbc.postgres_copy import KEEP_SYNC, Binary, Text, is_natural
+from holdfast.connectors.jdbc.postgres_rights import missing_rights
 from holdfast.connectors.jdbc.trust import untrusted
-from holdfast.connectors.library import load_library
+from holdfast.connectors.library import load_library, need_library
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
 from holdfast.model.types import Type
@@ -91,6 +94,8 @@ class Postgres(Database):
 
     json_type: ClassVar[str] = "jsonb"
 
+    upserts_read: ClassVar[bool] = True
+
     # Rows of a table that is made in the same transaction need no marks later that say that they
     # are there, and whoever commits them need not pick them out: a third less for a commit.
     chunks_apart: ClassVar[bool] = True
@@ -137,6 +142,29 @@ class Postgres(Database):
     def errors(self) -> tuple[type[Exception], ...]:
         """The errors that psycopg raises."""
         return (load_library("psycopg", "Jdbc", "postgres").Error,)
+
+    def check_libraries(self) -> None:
+        """Raise UserError that names the extra if a library is not here."""
+        for module in ("psycopg", "pgpq"):
+            need_library(module, "Jdbc", "postgres")
+
+    def mend(self, error: HoldfastError) -> str:
+        """Return what a person can do where nobody gets in."""
+        said = str(error)
+        if "database" in said and "does not exist" in said:
+            return "Create that database, or correct url."
+        if "permission denied for database" in said:
+            name, user = self.quote(self.address.database), self.quote(self.address.user)
+            return f"Mend it with: GRANT CONNECT ON DATABASE {name} TO {user}"
+        if "pg_hba.conf" in said:
+            return "Have the server's pg_hba.conf let this user in from here."
+        if isinstance(error, UserError):
+            return "Check user and password."
+        return UNREACHED
+
+    def missing_rights(self, session: Session, needs: Needs) -> Iterator[str]:
+        """Yield a sentence, with the statement that mends it, for each right that is missing."""
+        return missing_rights(self, session, needs)
 
     def explain(self, error: Exception) -> HoldfastError:
         """Return what an error means, by its SQLSTATE; one without any is a broken line."""

@@ -49,10 +49,14 @@ def prepare_table(
     if order is None or not opening.new(table):
         return None
     if order.mode == "empty" and not opened:
-        name = database.table(target.table)
-        if session.run(f"SELECT 1 FROM {name} LIMIT 1"):
-            raise data_exists(target.shown)
+        check_empty(database, session, target)
     return order
+
+
+def check_empty(database: Database, session: Session, target: Target) -> None:
+    """Raise UserError if a table has rows."""
+    if session.run(f"SELECT 1 FROM {database.table(target.table)} LIMIT 1"):
+        raise data_exists(target.shown)
 
 
 def _order(

@@ -1,8 +1,9 @@
 """The Jdbc sink."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from holdfast.connect.plugin import Context
 from holdfast.connect.sink import (
@@ -13,20 +14,26 @@ from holdfast.connect.sink import (
     Opening,
     Sink,
     Staging,
+    Writing,
+    modes_in,
 )
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.jdbc.commit import commit, drop, sweep
 from holdfast.connectors.jdbc.content import VERSION, Content, content_of
 from holdfast.connectors.jdbc.database import Database, Found, Session, Staged
+from holdfast.connectors.jdbc.look import look_at
 from holdfast.connectors.jdbc.mysql import MySql
 from holdfast.connectors.jdbc.opening import is_opened, orders_of
 from holdfast.connectors.jdbc.options import JdbcSinkOptions, SchemaSaveMode
 from holdfast.connectors.jdbc.postgres import Postgres
 from holdfast.connectors.jdbc.prepare import check, find_new, find_target, prepare_table
 from holdfast.connectors.jdbc.stage import Chunk, is_apart, load, stage_columns, stage_name
-from holdfast.connectors.jdbc.target import Target, target_of
+from holdfast.connectors.jdbc.target import Target, key_of, target_of
 from holdfast.errors import HoldfastError
 from holdfast.model.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 log = logging.getLogger("holdfast")
 
@@ -95,9 +102,26 @@ modes need `table`.
         named = options.table or ("" if options.query else table.path.table)
         return f"{options.address.shown}{f', table {named}' if named else ''}"
 
+    @classmethod
+    def writing(cls, options: JdbcSinkOptions, table: Table) -> Writing:
+        """Say by which key rows are replaced, or that a query says what they do."""
+        if not options.generated:
+            return Writing(how="each row goes through query")
+        upserts = options.enable_upsert or table.changelog
+        keys = tuple(options.primary_keys or ()) or key_of(table)
+        return Writing(keys if upserts else (), modes=modes_in(options))
+
+    def check_libraries(self) -> None:
+        """Raise UserError if a library is not here."""
+        self.database.check_libraries()
+
     def refuse(self, table: Table) -> None:
         """Raise UserError where rows with these columns cannot be written."""
         target_of(self.options_for(table), table, table.names)
+
+    def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
+        """Log in, compare each table with its stream, and ask for the rights that a job needs."""
+        return look_at(self.database, [(self.options_for(t), t) for t in tables])
 
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Make tables that are missing, and check that the stream fits."""

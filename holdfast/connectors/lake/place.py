@@ -8,14 +8,16 @@ import importlib.util
 import os
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow.fs as fs
 
+from holdfast.connect.plugin import problems_of
 from holdfast.connect.rights import may_not
 from holdfast.errors import UserError
 
@@ -158,6 +160,12 @@ def refuse_unwritable(connector: str, place: Place) -> None:
     else:
         return
     raise UserError(f"{connector} cannot write to {place.path}: {why}", code="sink.unwritable")
+
+
+def look_around(connector: str, place: Place) -> Iterator[str]:
+    """Yield why nothing can be written here; a place that only rows name is not looked at."""
+    if not _PLACEHOLDER.search(place.url):
+        yield from problems_of(partial(refuse_unwritable, connector, place))
 
 
 def jar_problem(url: str, spark: Mapping[str, str]) -> str | None:

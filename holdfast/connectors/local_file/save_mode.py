@@ -2,9 +2,13 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+from holdfast.connect.plugin import problems_of
 from holdfast.connect.rights import may_not
+from holdfast.connectors.lake.place import Place, refuse_unwritable
 from holdfast.connectors.local_file.opened import HIDDEN, Mode, find, has_data
 from holdfast.connectors.local_file.sink_options import (
     DataSaveMode,
@@ -31,12 +35,7 @@ def prepare_folder(options: LocalFileSinkOptions, life: str, new: bool) -> None:
     changed.  Raises UserError where the job cannot run.
     """
     root = Path(options.root)
-    if root.resolve() == Path(root.anchor):
-        raise UserError(
-            f"LocalFile will not write to {options.path}: that is the whole machine."
-            " Name a folder for this sink alone.",
-            code="sink.path_refused",
-        )
+    _refuse_root(root, options)
     try:
         if new:
             _check_modes(root, options, life)
@@ -54,6 +53,36 @@ def _why(error: OSError, root: Path) -> str:
     asked = Path(error.filename or root)
     there = next(p for p in (asked, *asked.parents) if os.path.lexists(p))
     return f"{may_not('write to', there)}. Give that user the right, or give another path."
+
+
+def look_at_folder(options: LocalFileSinkOptions) -> Iterator[str]:
+    """Yield why the folder cannot be made or written; nothing is made."""
+    root = Path(options.root)
+    yield from problems_of(
+        partial(_refuse_root, root, options),
+        partial(_check_readable, root, options),
+        partial(refuse_unwritable, "LocalFile", Place(str(root))),
+    )
+
+
+def _check_readable(root: Path, options: LocalFileSinkOptions) -> None:
+    """Raise UserError for what the save modes forbid, or if nobody can tell."""
+    try:
+        _check_modes(root, options, "")
+    except OSError as error:
+        raise UserError(
+            f"LocalFile cannot list {root}: {error.strerror or error}. Check who may read it.",
+            code="sink.path_unwritable",
+        ) from error
+
+
+def _refuse_root(root: Path, options: LocalFileSinkOptions) -> None:
+    if root.resolve() == Path(root.anchor):
+        raise UserError(
+            f"LocalFile will not write to {options.path}: that is the whole machine."
+            " Name a folder for this sink alone.",
+            code="sink.path_refused",
+        )
 
 
 def _check_modes(root: Path, options: LocalFileSinkOptions, life: str) -> None:

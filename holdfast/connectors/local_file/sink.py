@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.connect.sink import (
     ANYBODY,
@@ -14,16 +15,18 @@ from holdfast.connect.sink import (
     Opening,
     Sink,
     Staging,
+    Writing,
+    modes_in,
 )
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
-from holdfast.connectors.lake.place import Place
+from holdfast.connectors.lake.place import Place, look_around
 from holdfast.connectors.local_file.commit import VERSION, Staged, abort, commit
 from holdfast.connectors.local_file.find import partitions_of
 from holdfast.connectors.local_file.formats import Format
 from holdfast.connectors.local_file.names import file_name
 from holdfast.connectors.local_file.opened import HIDDEN, Order, order_of
-from holdfast.connectors.local_file.save_mode import mode_of, prepare_folder
+from holdfast.connectors.local_file.save_mode import look_at_folder, mode_of, prepare_folder
 from holdfast.connectors.local_file.sink_options import LocalFileSinkOptions
 from holdfast.connectors.local_file.staged import Part, folder_of, prepend, staged_parts
 from holdfast.connectors.local_file.sweep import remove_tree, safe, sweep
@@ -31,6 +34,9 @@ from holdfast.connectors.local_file.write import Layout, csv_by_spark, header_of
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class LocalFileSink(Sink[LocalFileSinkOptions]):
@@ -51,6 +57,11 @@ file_format_type = parquet
         """Name the folder of a table's files."""
         return options.root
 
+    @classmethod
+    def writing(cls, options: LocalFileSinkOptions, table: Table) -> Writing:
+        """Say that files are added, and into which folders."""
+        return Writing(partitions=tuple(options.partition_by or ()), modes=modes_in(options))
+
     def target(self, table: Table) -> str:
         """Name the folder."""
         return f"{self.name}:{Path(self.options_for(table).root).absolute()}"
@@ -60,6 +71,13 @@ file_format_type = parquet
         options = self.options_for(table)
         if table.columns and options.format is not Format.BINARY:
             layout_of(options, table.names, table)
+
+    def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
+        """See whether folders can be made and written, and what the save modes say of them."""
+        for options in {o.root: o for o in map(self.options_for, tables)}.values():
+            yield from look_at_folder(options)
+        if not tables:
+            yield from look_around(self.name, Place(self.options.root))
 
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Make the folder of each table, and look whether it can be written."""

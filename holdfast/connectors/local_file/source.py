@@ -1,7 +1,8 @@
 """The LocalFile source."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.connect.batches import Batches
@@ -20,6 +21,7 @@ from holdfast.connectors.local_file.formats import COLUMNAR, Format
 from holdfast.connectors.local_file.options import FileTable, LocalFileSourceOptions
 from holdfast.connectors.local_file.parse import kept
 from holdfast.connectors.local_file.read import read_files
+from holdfast.connectors.local_file.reasons import why
 from holdfast.connectors.local_file.slices import as_they_come, everything, in_order
 from holdfast.connectors.local_file.typed import TYPED, read_typed
 from holdfast.errors import UserError
@@ -105,6 +107,15 @@ schema { fields { id = bigint, name = string } }
             listing = self._look()
         names = self._names(listing)
         return as_they_come(listing, names, position, budget.rows, before_ns, earlier)
+
+    def look(self, spark: "SparkSession") -> Iterator[str]:
+        """Open each file that would be read."""
+        for path in (Path(f.path) for files in self._look() for f in files):
+            try:
+                if path.is_file():  # to open a pipe would be to wait for who writes to it
+                    path.open("rb").close()
+            except OSError as error:
+                yield f"LocalFile cannot read {path}: {why(error)}."
 
     def _bounded(self, position: Plain, budget: Budget) -> Slice | Nothing:
         """Return which of the files come next that were there when this attempt began."""

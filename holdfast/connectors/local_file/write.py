@@ -232,7 +232,7 @@ def _lines(
             names = ", ".join(quote(n) for n, _ in columns)
             line = f"to_csv(struct({names}), map({pairs}))"
         case Format.CSV if options.csv_string_quote_mode != "NONE":
-            line = csv_line_sql(columns, _writing(options), _quoting(options))
+            line = csv_line_sql(columns, _writing(options, columns), _quoting(options))
         case _:
             line = line_sql(columns, _writing(options, columns))
     rows = frame.selectExpr(f"{line} AS value", *helpers)

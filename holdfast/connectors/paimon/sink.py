@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import Context, problems_of
 from holdfast.connect.sink import (
     ANYBODY,
     Committable,
@@ -13,11 +14,13 @@ from holdfast.connect.sink import (
     Opening,
     Sink,
     Staging,
+    Writing,
+    modes_in,
 )
 from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.lake.columns import matched
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
-from holdfast.connectors.lake.place import Place, no_table, refuse_unwritable
+from holdfast.connectors.lake.place import Place, look_around, no_table, refuse_unwritable
 from holdfast.connectors.lake.refuse import refuse_unpartitioned
 from holdfast.connectors.lake.save_mode import (
     Order,
@@ -28,6 +31,7 @@ from holdfast.connectors.lake.save_mode import (
     orders_of,
 )
 from holdfast.connectors.lake.stage import stage_each, sweep, tables_like
+from holdfast.connectors.library import need_library
 from holdfast.connectors.paimon.commit import check, commit
 from holdfast.connectors.paimon.files import VERSION, Staged
 from holdfast.connectors.paimon.fits import check_schema, check_table
@@ -41,6 +45,9 @@ from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 from holdfast.model.types import UNKNOWN
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NEW_TABLE = {"file.format": "parquet"}
 
@@ -104,6 +111,16 @@ table (`paimon.table.write-props`), where Paimon has them.
         """Name the folder of a table."""
         return options.place.path
 
+    @classmethod
+    def writing(cls, options: PaimonSinkOptions, table: Table) -> Writing:
+        """Say by which key rows are replaced, and how a new table is partitioned."""
+        parts = tuple(options.partitions)
+        return Writing(tuple(options.keys), parts, modes_in(options))
+
+    def check_libraries(self) -> None:
+        """Raise UserError if a library is not here."""
+        need_library("fastavro", self.name, "paimon")
+
     def refuse(self, table: Table) -> None:
         """Raise UserError where rows with these columns cannot be written."""
         options = self.options_for(table)
@@ -114,6 +131,17 @@ table (`paimon.table.write-props`), where Paimon has them.
             self._refuse(table, keys)
             if UNKNOWN not in [c.type for c in table.columns]:
                 self._schema(table, options)
+
+    def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
+        """Open each table that is there; else see whether it can be made."""
+        for table in tables:
+            options = self.options_for(table)
+            yield from problems_of(
+                partial(refuse_unwritable, self.name, options.place),
+                partial(self._prepare, table, options, ANYBODY, make=False),
+            )
+        if not tables:
+            yield from look_around(self.name, self.options.place)
 
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Make tables that are missing; raise where rows will not fit."""
@@ -162,7 +190,7 @@ table (`paimon.table.write-props`), where Paimon has them.
         sweep(self.options.place, leftovers)
 
     def _prepare(
-        self, table: Table, options: PaimonSinkOptions, opening: Opening
+        self, table: Table, options: PaimonSinkOptions, opening: Opening, make: bool = True
     ) -> Committable | None:
         place, mode = options.place, options.schema_save_mode
         if str(table.path) in opening.earlier or not table.columns:
@@ -175,6 +203,8 @@ table (`paimon.table.write-props`), where Paimon has them.
             return None  # only the rows will tell
         if found is None:
             self._refuse(table, options.keys)
+            if not make:
+                return None  # `refuse` has said what cannot be made
             refuse_unwritable(self.name, place)
             found = PaimonTable.create(place, self._schema(table, options))
         due, mark = mode_of(mode, options.data_save_mode), mark_of(opening.life)

@@ -54,6 +54,13 @@ class Audit:
             {"what": "cancels by force", "who": who.name, "role": who.role.value, "jobId": job}
         )
 
+    def looks(self, who: Who, file: str, worker: str) -> None:
+        """Write down that somebody has a worker open what a job names, with the logins in it."""
+        self._write(
+            {"what": "looks at places", "who": who.name, "role": who.role.value, "file": file,
+             "worker": worker}
+        )  # fmt: skip
+
     def answered(self, entry: int, status: int, code: str) -> None:
         """Write down what came of an order."""
         self._write({"what": "answered", "asked": entry, "status": status, "code": code})

@@ -201,6 +201,35 @@ class Checked(msgspec.Struct):
     plan: dict[str, Any]
 
 
+class ConnectAsked(CheckText, kw_only=True, forbid_unknown_fields=True):
+    """A job whose places a worker is to open: as its text, or as a client has parsed it (`spec`).
+
+    One request waits for `wait_s` seconds at most.  While the answer is not `done`, the same
+    request, with the same `token`, waits on.
+    """
+
+    text: str = ""
+    spec: str = ""
+    token: str = ""
+    within_s: float = 120.0
+    wait_s: float = 20.0
+
+
+class Connected(msgspec.Struct):
+    """What a worker found.  `ok`: it is done, all was looked at, and nothing is wrong.
+
+    `problem`: why not all could be looked at; `mistakes` are then those that were found by then.
+    """
+
+    done: bool
+    ok: bool
+    token: str
+    worker: str = ""
+    problem: str = ""
+    mistakes: list[Told] = msgspec.field(default_factory=list)
+    warnings: list[Told] = msgspec.field(default_factory=list)
+
+
 class Restart(msgspec.Struct, forbid_unknown_fields=True):
     """Go on from what a life of a job has left: the latest, or the one with this number.
 

@@ -4,8 +4,10 @@ A path that is not in it does not exist, and each says who may ask.
 """
 
 from holdfast.node.api import Api
+from holdfast.node.looks import Looks
 from holdfast.node.rest.access import Access
 from holdfast.node.rest.audit import Audit
+from holdfast.node.rest.connecting import ConnectPaths
 from holdfast.node.rest.metrics import MetricPaths
 from holdfast.node.rest.openapi import OpenApi
 from holdfast.node.rest.ours import JobPaths
@@ -21,7 +23,7 @@ from holdfast.node.rest.v2_options import OptionsV2
 from holdfast.node.rest.v2_orders import OrdersV2
 
 
-def all_routes(api: Api, access: Access, audit: Audit) -> list[Route]:
+def all_routes(api: Api, access: Access, audit: Audit, looks: Looks) -> list[Route]:
     """Return the paths of a master."""
     document = OpenApi()
     routes = [
@@ -29,6 +31,7 @@ def all_routes(api: Api, access: Access, audit: Audit) -> list[Route]:
         *ClusterPaths(api, access, audit).routes(),
         *WorkerPaths(api).routes(),
         *JobPaths(api, audit).routes(),
+        *ConnectPaths(api, audit, looks).routes(),
         *SavedPaths(api, audit).routes(),
         *JobsV2(api).routes(),
         *OrdersV2(api, audit).routes(),

@@ -1,10 +1,13 @@
-"""Issue 21, point 1: what `holdfast plan` finds wrong with Spark, `holdfast check` finds without.
+"""What `holdfast plan` finds wrong with Spark, `holdfast check` finds without.
 
 Each connector and transform stands here with a job that is broken in what only its input tells.
 """
 
+import importlib.util
+import tomllib
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -81,6 +84,19 @@ BROKEN = {
     "transform Sql, changes": (
         CHANGES, 'Sql { query = "select count(*) as n from people" }', "Console {}",
     ),
+    "transform Sql, nested": through(
+        'Sql { query = "select upper(concat(name, trim(nam))) as x from people" }'
+    ),
+    "transform Sql, cast": through('Sql { query = "select cast(idd as string) as x from people" }'),
+    "transform Sql, case": through(
+        "Sql { query = \"select case when idd > 1 then 'a' else name end as x from people\" }"
+    ),
+    "transform JsonPath, column": through(
+        'JsonPath { columns = [{ src_field = nam, path = "$.a", dest_field = a }] }'
+    ),
+    "transform Filter, one of several tables": (TWO,
+        "Filter { table_transform = [{ table_path = others, include_fields = [idd] }] }",
+        "Console {}"),
     "transform TableMerge": (TWO, "TableMerge { table = all }", "Console {}"),
     "transform TableRename": (TWO.replace("others", "People"),
         "TableRename { convert_case = LOWER }", "Console {}"),
@@ -101,6 +117,10 @@ BROKEN = {
     "sink Delta, types": into('Delta { path = "t" }', TIMED),
     "sink Iceberg": into('Iceberg { iceberg.catalog.config { type = hadoop, warehouse = "w" },'
         ' namespace = n, table = t, iceberg.table.partition-keys = day }'),
+    "sink Iceberg, keys": into('Iceberg { iceberg.catalog.config { type = hadoop,'
+        ' warehouse = "w" }, namespace = n, table = t, iceberg.table.primary-keys = idd }'),
+    "sink Iceberg, changes": into('Iceberg { iceberg.catalog.config { type = hadoop,'
+        ' warehouse = "w" }, namespace = n, table = t }', CHANGES),
     "sink InMemory": into("InMemory { assert_options_key = \"${table_name}\","
         " assert_options_value = others }"),
     "sink LocalFile": into('LocalFile { path = "out", file_format_type = csv,'
@@ -109,10 +129,21 @@ BROKEN = {
         " sink_columns = [idd] }"),
     "sink Paimon": into('Paimon { warehouse = "w", database = d, table = t,'
         ' paimon.table.partition-keys = "day" }'),
+    "sink Paimon, keys": into('Paimon { warehouse = "w", database = d, table = t,'
+        " paimon.table.primary-keys = idd, paimon.table.write-props { bucket = 1,"
+        " sequence.field = id } }"),
     "sink Paimon, changes": into('Paimon { warehouse = "w", database = d, table = t }', CHANGES),
     "sink Spark": into('Spark { format = parquet, path = "out", partition_by = [day] }'),
 }  # fmt: skip
 """Jobs of which `holdfast plan` says what is wrong."""
+
+BETTER_SAID = {
+    "transform Sql, group": through(
+        'Sql { query = "select name, count(idd) as n from people group by name" }'
+    ),
+    "transform Sql, order": through('Sql { query = "select id from people order by idd" }'),
+}
+"""Jobs of which Spark says what is wrong, and a check says it in better words."""
 
 SERVER = (
     'Jdbc { url = "jdbc:postgresql://127.0.0.1:1/shop", user = u, password = p, database = shop'
@@ -171,6 +202,15 @@ def test_what_plan_finds_wrong_is_what_check_finds_wrong(
     assert not list(tmp_path.iterdir()), "a check makes nothing"
 
 
+@pytest.mark.parametrize("name", BETTER_SAID)
+def test_what_only_spark_finds_in_a_run_is_found_by_a_check(name: str, spark: SparkSession) -> None:
+    job = job_of(BETTER_SAID[name])
+    with pytest.raises(UserError, match="idd"):
+        expected_tables(job, registry(), spark)
+    _, (said,) = foreseen(job)
+    assert said == "Sql: there is no column 'idd'. Did you mean 'id'? Columns: id, name."
+
+
 @pytest.mark.parametrize("name", BEFORE_CONNECTING)
 def test_check_finds_what_no_server_is_needed_for(name: str) -> None:
     _, mistakes = foreseen(job_of(BEFORE_CONNECTING[name]))
@@ -197,6 +237,45 @@ def test_all_mistakes_are_told_at_once() -> None:
     sinks += ' Delta { plugin_input = a, path = "t", partition_keys = [day] }'
     _, mistakes = foreseen(job_of((source, transforms, sinks)))
     assert len(mistakes) == 3
+
+
+MISSING = {
+    "deltalake": ('Delta { path = "t" }', "holdfast[delta]"),
+    "pyiceberg": ('Iceberg { iceberg.catalog.config { type = hadoop, warehouse = "w" } }',
+                  "holdfast[iceberg]"),
+    "boto3": ("Iceberg { iceberg.catalog.config { type = glue } }", "pyiceberg[glue]"),
+    "thrift": ('Iceberg { iceberg.catalog.config { type = hive, uri = "thrift://h:1" } }',
+               "pyiceberg[hive]"),
+    "fastavro": ('Paimon { warehouse = "w", database = d, table = t }', "holdfast[paimon]"),
+    "psycopg": (SERVER + ", table = t }", "holdfast[postgres]"),
+    "pgpq": (SERVER + ", table = t }", "holdfast[postgres]"),
+    "pymysql": (SERVER.replace("postgresql", "mysql") + ", table = t }", "holdfast[mysql]"),
+}  # fmt: skip
+"""Libraries that come with an extra, a sink that needs each, and what brings it."""
+
+
+@pytest.mark.parametrize("library", MISSING)
+def test_a_library_that_is_not_installed_is_found_by_a_plain_check(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink, extra = MISSING[library]
+    job = job_of(into(sink))
+    whole = importlib.util.find_spec
+
+    def find_spec(name: str, package: str | None = None) -> Any:
+        return None if name == library else whole(name, package) or object()
+
+    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+    _, (said,) = foreseen(job)
+    assert f"needs the library {library}, which is not installed" in said
+    assert f"pip install '{extra}'" in said
+
+
+def test_every_extra_of_a_connector_is_in_the_list_above() -> None:
+    """An extra that a new connector brings must be found missing by a plain check."""
+    extras = tomllib.loads(Path("pyproject.toml").read_text())["project"]["optional-dependencies"]
+    found = {extra for _, extra in MISSING.values()}
+    assert {f"holdfast[{extra}]" for extra in extras} - found == {"holdfast[all]", "holdfast[etcd]"}
 
 
 SOUND = {

@@ -1,13 +1,18 @@
-"""What `holdfast plan` says of each sink's guarantee."""
+"""What `holdfast plan` says of each sink: what it promises, and what it does with its rows."""
 
 import json
 
+import pytest
+
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
-from holdfast.model.job import Guarantee, Job
+from holdfast.model.job import Guarantee, Job, Role
+from holdfast.model.table import Column, Table, TablePath
+from holdfast.model.types import Type
+from holdfast.plan.check import check_job
 from holdfast.plan.draw import draw_mermaid, draw_text, plan_json
 from holdfast.plan.load import parse_job
-from holdfast.plan.promises import Promise, guarantees
+from holdfast.plan.promises import MEANINGS, Promise, guarantees
 from holdfast.plan.spec import Spec
 
 TEXT = """
@@ -71,3 +76,99 @@ sink { Console { plugin_input = [a, b] } }
         ("at", 5000, 7.0, False), ("id", 500, 7.0, True),
     ]  # fmt: skip
     assert times[2] is None
+
+
+SOURCE = "FakeSource { schema { table = people, fields { id = int, name = string } } }"
+ADDED, REPLACED = "rows are added", "rows replace those with the same id"
+DEFAULTS = {
+    "schema_save_mode": "CREATE_SCHEMA_WHEN_NOT_EXIST", "data_save_mode": "APPEND_DATA",
+}  # fmt: skip
+SERVER = 'url = "jdbc:postgresql://h:1/shop", user = u, password = hush'
+KEYED = "paimon.table.primary-keys = id"
+KEYED += ", paimon.table.write-props { bucket = 1, sequence.field = id }"
+WRITES: dict[str, tuple[str, str, str, dict[str, str]]] = {
+    # the sink, where its rows go, what becomes of them, and of what is there
+    "Assert": (
+        "Assert { rules { row_rules = [{ rule_type = MIN_ROW, rule_value = 1 }] } }", "",
+        "rows are checked and dropped", {},
+    ),
+    "Console": ("Console {}", "standard output", "rows are printed", {}),
+    "Delta": (
+        'Delta { path = "/w/${table_name}", partition_keys = [name] }', "/w/people",
+        f"{ADDED}, partitioned by name", DEFAULTS,
+    ),
+    "Delta, anew": (
+        'Delta { path = "/w/t", schema_save_mode = RECREATE_SCHEMA, data_save_mode = DROP_DATA }',
+        "/w/t", ADDED,
+        {"schema_save_mode": "RECREATE_SCHEMA", "data_save_mode": "DROP_DATA"},
+    ),
+    "Iceberg": (
+        'Iceberg { iceberg.catalog.config { type = hadoop, warehouse = "/w" }, namespace = n,'
+        " table = t, iceberg.table.partition-keys = name }",
+        "table n.t of /w", f"{ADDED}, partitioned by name", DEFAULTS,
+    ),
+    "InMemory": ("InMemory {}", "", "rows are counted and dropped", {}),
+    "Jdbc": (
+        f"Jdbc {{ {SERVER}, table = public.t, primary_keys = [id] }}",
+        "postgresql at h:1/shop, table public.t", REPLACED, DEFAULTS,
+    ),
+    "Jdbc, no upsert": (
+        f"Jdbc {{ {SERVER}, table = t, primary_keys = [id], enable_upsert = false }}",
+        "postgresql at h:1/shop, table t", ADDED, DEFAULTS,
+    ),
+    "Jdbc, query": (
+        f'Jdbc {{ {SERVER}, query = "insert into t values (?, ?)" }}',
+        "postgresql at h:1/shop", "each row goes through query", {},
+    ),
+    "LocalFile": (
+        'LocalFile { path = "/w", file_format_type = csv, have_partition = true,'
+        " partition_by = [name], data_save_mode = ERROR_WHEN_DATA_EXISTS }",
+        "/w", f"{ADDED}, partitioned by name",
+        {**DEFAULTS, "data_save_mode": "ERROR_WHEN_DATA_EXISTS"},
+    ),
+    "Paimon": (
+        f'Paimon {{ warehouse = "/w", database = d, table = t, {KEYED} }}', "/w/d.db/t", REPLACED,
+        DEFAULTS,
+    ),
+    "Paimon, added": (
+        'Paimon { warehouse = "/w", database = d, table = t, paimon.table.partition-keys = name }',
+        "/w/d.db/t", f"{ADDED}, partitioned by name", DEFAULTS,
+    ),
+    "Spark": (
+        'Spark { format = parquet, path = "/w", mode = overwrite, partition_by = [name] }', "/w",
+        f"{ADDED}, partitioned by name", {"mode": "overwrite"},
+    ),
+    "Spark, table": ("Spark { format = parquet, table = t }", "table t", ADDED, {"mode": "append"}),
+}  # fmt: skip
+
+
+def test_every_sink_is_in_the_list() -> None:
+    registry = Registry.load()
+    kinds = [registry.find(Role.SINK, name) for name in registry.names(Role.SINK)]
+    assert {n.partition(",")[0] for n in WRITES} == {k.name for k in kinds if k and not k.refused}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_plan_shows_what_each_sink_does_with_its_rows(name: str) -> None:
+    sink, where, how, modes = WRITES[name]
+    registry, report = Registry.load(), Report()
+    text = f"env {{ job.mode = BATCH }}\nsource {{ {SOURCE} }}\nsink {{ {sink} }}\n"
+    tree = parse_job(text, "job.conf", {}, None, report)
+    job = check_job(tree, "job.conf", registry, report) if tree else None
+    assert job, report.mistakes
+    (stage,) = job.of(Role.SINK)
+    columns = (Column("id", Type("int")), Column("name", Type("string")))
+    tables = {stage.id: (Table(TablePath("people"), columns),)}
+    (_, shown) = json.loads(plan_json(job, registry, tables))["stages"]
+    (one,) = shown["writes"]
+    assert (one["table"], one["destination"], one["how"]) == ("people", where, how)
+    assert shown.get("save_modes", {}) == modes
+    drawn = " ".join(draw_text(job, registry, tables).split())
+    assert how in drawn
+    if where:
+        assert f"people to {where}: {how}" in drawn
+        assert f"people to {where}" in draw_mermaid(job, registry, tables)
+    for option, value in modes.items():
+        assert f"{option} = {value}: {MEANINGS[value]}" in drawn
+        assert drawn.count(f"{option} =") == 1, "once, given or not"
+    assert "hush" not in drawn + json.dumps(shown)

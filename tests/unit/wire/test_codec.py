@@ -19,6 +19,8 @@ from holdfast.wire.messages import (
     EndReport,
     Held,
     Hello,
+    LookAtJob,
+    Looked,
     StopTask,
     TaskKey,
     Welcome,
@@ -48,6 +50,7 @@ held = st.builds(
     Held, key, number, st.none() | text, st.none() | number, st.booleans(), number, number
 )
 tags = st.lists(st.tuples(text, text), max_size=2).map(tuple)
+told = st.lists(st.tuples(text, number, number, text), max_size=3).map(tuple)
 messages = st.one_of(
     st.builds(
         Hello, text, text, number, number, number, tags, st.lists(held, max_size=3).map(tuple)
@@ -59,6 +62,8 @@ messages = st.one_of(
     st.builds(EndReport, number, key, number, text, text, text),
     st.builds(EndConfirmed, number, key, number, text),
     st.builds(Welcome, number),
+    st.builds(LookAtJob, number, text, text, st.floats(0, 600)),
+    st.builds(Looked, number, text, text, text, told, told, text),
 )
 
 
@@ -102,6 +107,6 @@ def test_no_message_is_forgotten() -> None:
     assert all(dataclasses.is_dataclass(kind) for kind in KINDS)
     named = {kind.__name__ for kind in KINDS}
     assert named == {
-        "Barrier", "BarrierAck", "DeployTask", "EndConfirmed", "EndReport", "Hello", "StopTask",
-        "Welcome",
+        "Barrier", "BarrierAck", "DeployTask", "EndConfirmed", "EndReport", "Hello", "LookAtJob",
+        "Looked", "StopTask", "Welcome",
     }  # fmt: skip

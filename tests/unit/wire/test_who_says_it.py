@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from holdfast.wire.codec import KINDS
-from holdfast.wire.messages import Hello, Welcome
+from holdfast.wire.messages import Hello, LookAtJob, Looked, Welcome
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -16,6 +16,9 @@ def test_a_message_carries_term_incarnation_and_attempt(kind: type) -> None:
         return
     if kind is Hello:
         assert {"incarnation", "sequence", "held"} <= names, "each thing held names its attempt"
+        return
+    if kind in (LookAtJob, Looked):
+        assert "request" in names, "it is of no job that runs: it names who asked for it"
         return
     assert "key" in names, "job, incarnation, pipeline and task"
     assert names & {"attempt", "acked"}, "an answer to a barrier has its attempt inside"
