@@ -141,6 +141,17 @@ def test_instants_are_instants_and_local_times_stay_local(
     assert (z.timestamp(), t, zs.timestamp()) == (wanted, moment, wanted)
 
 
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_a_moment_that_is_declared_as_a_time_is_its_time_of_day(
+    spark: SparkSession, source: Make, tmp_path: Path, form: str
+) -> None:
+    moments = [AT, datetime(1969, 12, 31, 23, 59, 58), None]
+    put(tmp_path / f"a.{form}", form, id=[1, 2, 3], t=pa.array(moments, pa.timestamp("us")))
+    schema = fields(id="int", t="time")
+    found = rows(spark, source(path=str(tmp_path), file_format_type=form, schema=schema))
+    assert sorted(found) == [(1, AT.time()), (2, time(23, 59, 58)), (3, None)]
+
+
 NANOS = 1_706_696_430_123_456_789
 
 
