@@ -196,7 +196,9 @@ class PipelineKeeper(Keeper[Pipeline]):
         await self.handle(event)
         if not self.state.completion.has(event):
             return False
-        return self.revision != before or await self.confirm()
+        if self.revision == before and not await self.confirm():
+            return False
+        return self.state.completion.has(event)  # it may have been taken back meanwhile
 
     async def _deploy(self, order: Deploy) -> None:
         """Send the order until the task reports that it runs."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.checkpoint import CheckpointDue, Kind
+from holdfast.core.completion import SourceEnded
 from holdfast.core.task import TaskFailed
 from holdfast.master.ports import Settings
 from holdfast.store.contract import Store
@@ -113,6 +114,28 @@ def test_what_happened_to_a_buried_job_is_told_by_any_later_leader(tmp_path: Pat
         assert [(c["number"], c["rows"]) for c in part["history"]] == [(1, 100)]
 
     two_leaders(tmp_path, first, second)
+
+
+def test_an_end_that_is_taken_back_while_it_is_proven_is_not_confirmed(tmp_path: Path) -> None:
+    async def test(master: Served) -> None:
+        await master.submit("17")
+        await master.runs("17")
+        (keeper,) = master.keepers()
+        task = keeper.state.tasks[0]
+        assert task.place
+        ended = SourceEnded(task.id, task.sources[0], task.attempt, task.place)
+        assert await keeper.source_ended(ended)
+        async with keeper.turn:
+            again = asyncio.ensure_future(keeper.source_ended(ended))
+            await asyncio.sleep(0)
+            failed = TaskFailed(task.id, task.attempt, task.place, "it broke")
+            failing = asyncio.ensure_future(keeper.handle(failed))
+            await asyncio.sleep(0)
+        await failing
+        assert not keeper.state.completion.has(ended)
+        assert not await again, "a worker was told that its end is on record"
+
+    served(tmp_path, test)
 
 
 def test_a_proof_that_nobody_waits_for_any_more_ends_the_term_and_is_no_bug(
