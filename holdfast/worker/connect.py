@@ -165,7 +165,8 @@ class _Looking:
     def _say(self, stage: Stage, said: str) -> None:
         """Report a problem at the stage that it names, which may be another than was asked."""
         named = next((s for s in self.job.stages if s.id in said), stage)
-        said = masked_text(" ".join(said.replace(f" ({named.place})", "").split()))
+        said = " ".join(said.replace(f" ({named.place})", "").split())
+        said = masked_text(said.removeprefix(f"{named.id}: "))  # the line names the stage's place
         if any(m.place == named.place and m.message.endswith(said) for m in self.report.mistakes):
             return
         self.report.error(named.place, f"{about(named, said)}{said}")

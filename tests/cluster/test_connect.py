@@ -108,7 +108,7 @@ def test_3_all_problems_are_told_at_once_as_the_worker_sees_them(
     assert "Check host and port in url" in said.stderr
     assert f"LocalFile cannot read {tmp_path}/no" in said.stderr
     assert f"{tmp_path}/file is a file" in said.stderr
-    assert "4 mistakes; nothing was run." in said.stderr
+    assert "4 mistakes; nothing was run." in said.stderr, said.stderr
     assert "hushhush" not in said.stderr + said.stdout
 
 

@@ -246,13 +246,14 @@ def test_a_file_that_cannot_be_opened_is_told(
 
     def refused(self: Path, *how: str) -> object:
         if self.name == "a.txt":
-            raise PermissionError(13, "Permission denied")
+            raise PermissionError(13, "Permission denied", str(self))
         return whole(self, *how)
 
     monkeypatch.setattr(Path, "open", refused)
     source = 'LocalFile { path = "a.txt", file_format_type = text }'
     (said,) = looked(spark, "Console {}", source)
-    assert said == f"LocalFile cannot read {here}/a.txt: Permission denied (check who may read it)."
+    assert f"LocalFile cannot read {here}/a.txt: permission denied: user " in said
+    assert said.endswith(f" may not read {here}/a.txt. Give that user the right.")
 
 
 def test_what_spark_lacks_is_told(here: Path, spark: SparkSession) -> None:
