@@ -2,6 +2,7 @@
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -244,10 +245,10 @@ def test_a_file_that_cannot_be_opened_is_told(
     (here / "a.txt").write_text("x")
     whole = Path.open
 
-    def refused(self: Path, *how: str) -> object:
+    def refused(self: Path, *how: Any, **more: Any) -> object:
         if self.name == "a.txt":
             raise PermissionError(13, "Permission denied", str(self))
-        return whole(self, *how)
+        return whole(self, *how, **more)
 
     monkeypatch.setattr(Path, "open", refused)
     source = 'LocalFile { path = "a.txt", file_format_type = text }'
