@@ -31,7 +31,7 @@ help: ## List the verbs
 $(READY): pyproject.toml uv.lock
 	@$(PY) -m pip --version >/dev/null 2>&1 || python3 -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check "uv>=0.13,<0.14"
-	@$(UV) sync --quiet --frozen --inexact --python $(PY)
+	@$(UV) sync --quiet --frozen --inexact --system-certs --python $(PY)
 	@touch $(READY)
 
 setup: $(READY) ## Make the virtual environment (.venv) from the lock file
