@@ -76,25 +76,25 @@ docs: $(READY) ## Write docs/connectors from the option declarations
 	@$(PY) -m holdfast connectors --write docs/connectors
 
 sim: $(READY) ## Simulate the control plane from random seeds (SEEDS=5000 FIRST=0)
-	@$(PY) -m holdfast.testing.sim seeds --seeds $(SEEDS) --first $(FIRST)
+	@$(PY) -m tests.sim seeds --seeds $(SEEDS) --first $(FIRST)
 
 crashpoints: $(READY) ## Crash before and after every durable step (PAIRS=1: at every two)
-	@$(PY) -m holdfast.testing.sim crashpoints $(if $(PAIRS),--pairs)
+	@$(PY) -m tests.sim crashpoints $(if $(PAIRS),--pairs)
 
 mutants: $(READY) ## Plant bugs in the control plane and in real workers, API and sinks; each must be caught
-	@$(PY) -m holdfast.testing.sim mutants
+	@$(PY) -m tests.sim mutants
 	@$(PY) -m tests.mutants
 
 chaos: $(READY) ## Kill real processes (STORE=sqlite|etcd|postgres ONLY=E03,E04 FIRST=F01 PART=2/5 SIDE=2; KILLS=30 measures)
-	@$(PY) -m holdfast.testing.chaos $(STORE) $(if $(ONLY),--only $(ONLY)) $(if $(KILLS),--kills $(KILLS)) \
+	@$(PY) -m tests.chaos $(STORE) $(if $(ONLY),--only $(ONLY)) $(if $(KILLS),--kills $(KILLS)) \
 		$(if $(filter-out 0,$(FIRST)),--first $(FIRST)) $(if $(PART),--part $(PART)) $(if $(SIDE),--side $(SIDE))
 
 kills: $(READY) ## Kill a bounded job till it ends, in each sink (SINK=delta KILLS=20 SEED=1 STORE=etcd)
-	@$(PY) -m holdfast.testing.chaos.killing --store $(STORE) $(if $(SINK),--sink $(SINK)) \
+	@$(PY) -m tests.chaos.engine.killing --store $(STORE) $(if $(SINK),--sink $(SINK)) \
 		$(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED))
 
 frozen: $(READY) ## Stop all masters for 30 s: do writers go on? (SINK=files STORE=etcd)
-	@$(PY) -m holdfast.testing.chaos.frozen --store $(STORE) $(if $(SINK),--sink $(SINK))
+	@$(PY) -m tests.chaos.engine.frozen --store $(STORE) $(if $(SINK),--sink $(SINK))
 
 trouble: $(READY) ## Provoke what hangs on real processes; who says so, and how soon? (ONLY=hook,lock,clocks,spark)
 	@$(PY) -m tests.cluster.trouble $(ONLY)
@@ -103,7 +103,7 @@ errors: $(READY) ## Provoke what goes wrong on a first day; print all that is sa
 	@$(PY) -m tests.e2e.provoked $(ONLY)
 
 crowd: $(READY) ## Submit many jobs at once to two small workers (CROWD=200)
-	@$(PY) -m holdfast.testing.chaos.crowd --jobs $(CROWD)
+	@$(PY) -m tests.chaos.engine.crowd --jobs $(CROWD)
 
 sinks: $(READY) ## Check every sink against the real thing: crashes, rivals, hundreds of commits (ONLY=delta)
 	@$(PY) -m pytest -m "" tests/conformance -k "sink and ($(or $(ONLY),test))" --durations=10

@@ -41,8 +41,8 @@ from holdfast.plan.load import parse_job
 from holdfast.plan.spec import Spec, encode_spec
 from holdfast.store.contract import Put
 from holdfast.store.open import open_store
-from holdfast.testing.chaos.servers import SERVERS, Server, free_ports
 from holdfast.wire.messages import TaskKey
+from tests.chaos.engine.servers import SERVERS, Server, free_ports
 
 TOKEN = "bench-token-bench-token-bench-token"
 LIFE = "18a0c0ffee"

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from benchmarks.report import Bar, Plot, Report, Row, holdfast, publish, versions
-from holdfast.testing.chaos.failover import DIP_S, INTERVAL_S, LEASE_S, Cost, Sample, take
+from tests.chaos.engine.failover import DIP_S, INTERVAL_S, LEASE_S, Cost, Sample, take
 
 KILLS = int(os.environ.get("KILLS") or 5)
 STORE = os.environ.get("STORE") or "etcd"

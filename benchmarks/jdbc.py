@@ -22,8 +22,8 @@ from benchmarks.job import make_rows, run_job, run_script, warm_up
 from benchmarks.measure import Cost
 from benchmarks.peer import python_of
 from benchmarks.rivals import DLT_ARROW, NO_JAR, OURS, SCRIPT, Race, absent, both, run_race
-from holdfast.testing.debian import unpacked
 from tests.conformance.servers import Postgres
+from tools.debian import unpacked
 
 ROWS = int(os.environ.get("ROWS", 10_000_000))
 ROUNDS = int(os.environ.get("ROUNDS", 2))

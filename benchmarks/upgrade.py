@@ -14,12 +14,12 @@ from statistics import median
 from time import monotonic
 
 from benchmarks.report import Bar, Report, Row, holdfast, publish
-from holdfast.testing.chaos.cluster import Cluster
-from holdfast.testing.chaos.jobs import ENDLESS, From, Shape
-from holdfast.testing.chaos.moments import committed
-from holdfast.testing.chaos.run import Runner, nothing
-from holdfast.testing.chaos.scene import Scenario, Scene
-from holdfast.testing.chaos.tail import Tail
+from tests.chaos.engine.cluster import Cluster
+from tests.chaos.engine.jobs import ENDLESS, From, Shape
+from tests.chaos.engine.moments import committed
+from tests.chaos.engine.run import Runner, nothing
+from tests.chaos.engine.scene import Scenario, Scene
+from tests.chaos.engine.tail import Tail
 
 ROUNDS = int(os.environ.get("ROUNDS") or 7)
 INTERVAL_S = 1.0

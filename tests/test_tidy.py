@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "core": {"model", "errors"},
     "wire": {"core", "model", "errors"},
     "master": {"core", "store", "wire", "model", "errors"},
-    "testing": {"node", "plan", "master", "core", "wire", "store", "connect", "model", "errors"},
+    "testing": {"connect", "store", "model", "errors"},
     "connectors": {"connect", "model", "errors", "connectors"},
     "worker": {"wire", "core", "plan", "connect", "model", "errors"},
     "node": {

@@ -24,8 +24,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from holdfast.testing.sim.run import run_seed
-from holdfast.testing.sim.swarm import spread
+from tests.sim.engine.run import run_seed
+from tests.sim.engine.swarm import spread
 
 HERE = Path(__file__).parent
 FILE = HERE / "sim_digests.json"

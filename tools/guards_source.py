@@ -11,9 +11,9 @@ from typing import Any
 from holdfast.connect.options import describe
 from holdfast.node.config import PREFIX, Config
 from holdfast.node.rest.metrics import JOB_FAMILIES
-from holdfast.testing.sim.labels import known
-from holdfast.testing.sim.mutants_all import MUTANTS
 from tests.mutants.table import BUGS
+from tests.sim.engine.labels import known
+from tests.sim.mutants.catalogue import MUTANTS
 from tools.rename_table import python_files
 
 DOTTED = re.compile(r"holdfast(\.\w+)+")

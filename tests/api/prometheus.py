@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from holdfast.testing.debian import unpacked
+from tools.debian import unpacked
 
 STEP_S = 15
 BEFORE, AFTER = 60, 40

@@ -22,9 +22,9 @@ from holdfast.node.clock import SystemClock
 from holdfast.node.rest.observe import ObservedStore
 from holdfast.store.contract import Put
 from holdfast.store.open import open_store
-from holdfast.testing.debian import NoPackage
 from tests.api.prometheus import checked, firing, promtool
 from tests.api.served import STREAM, Served, served, with_master
+from tools.debian import NoPackage
 
 RULES = Path(__file__).parents[2] / "deploy" / "alerts.yaml"
 PATIENT = Settings(lease_s=100_000.0, tombstone_s=60.0, worker_lost_s=100_000.0)

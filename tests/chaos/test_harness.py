@@ -15,14 +15,14 @@ from holdfast.errors import UserError
 from holdfast.model.job import Role
 from holdfast.node.trace import digest
 from holdfast.store.contract import Change, Item
-from holdfast.testing.chaos.catalogue import chosen, rotating, with_sinks
-from holdfast.testing.chaos.ledger import Ledger, late_writes, tell
-from holdfast.testing.chaos.modes import EVERY, modes_of
-from holdfast.testing.chaos.proxy import Proxy
-from holdfast.testing.chaos.reader import flaws, hidden_files, ids
-from holdfast.testing.chaos.sinks import KINDS, Files
-from holdfast.testing.oracle.check import check_story
-from holdfast.testing.oracle.events import Try, Write, to_line
+from tests.chaos.engine.catalogue import chosen, rotating, with_sinks
+from tests.chaos.engine.ledger import Ledger, late_writes, tell
+from tests.chaos.engine.modes import EVERY, modes_of
+from tests.chaos.engine.proxy import Proxy
+from tests.chaos.engine.reader import flaws, hidden_files, ids
+from tests.chaos.engine.sinks import KINDS, Files
+from tests.oracle.check import check_story
+from tests.oracle.events import Try, Write, to_line
 
 UNREAD = {"parquet", "binary"}
 """Formats without a table of their own: Parquet has two, and made-up rows are no whole files."""

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.testing.chaos.catalogue import chosen, rotating, with_sinks
-from holdfast.testing.chaos.run import Runner
+from tests.chaos.engine.catalogue import chosen, rotating, with_sinks
+from tests.chaos.engine.run import Runner
 
 DOZEN = 12
 STORES = ("etcd", "sqlite")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.testing.chaos.catalogue import chosen
-from holdfast.testing.chaos.run import Runner
+from tests.chaos.engine.catalogue import chosen
+from tests.chaos.engine.run import Runner
 
 pytestmark = [pytest.mark.spark, pytest.mark.chaos]
 

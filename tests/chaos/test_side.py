@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import UserError
-from holdfast.testing.chaos import side
-from holdfast.testing.chaos.catalogue import beginning, chosen, part
-from holdfast.testing.chaos.run import Result
-from holdfast.testing.chaos.servers import PORTS, free_ports
+from tests.chaos.engine import side
+from tests.chaos.engine.catalogue import beginning, chosen, part
+from tests.chaos.engine.run import Result
+from tests.chaos.engine.servers import PORTS, free_ports
 
 EVERY = chosen("sqlite", [])
 

@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from holdfast.testing.chaos.jobs import From, Shape, first_id
-from holdfast.testing.chaos.killing import VICTIMS, strikes
-from holdfast.testing.chaos.sinks import Delta, Files, SinkKind
+from tests.chaos.engine.jobs import From, Shape, first_id
+from tests.chaos.engine.killing import VICTIMS, strikes
+from tests.chaos.engine.sinks import Delta, Files, SinkKind
 
 SMALL = Shape(((From(1, 2),),))
 BESIDE = Shape(((From(1, 2),),), first=1)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.testing.chaos.jobs import ENDLESS, From, Shape
+from tests.chaos.engine.jobs import ENDLESS, From, Shape
 from tests.cluster.processes import Cluster
 from tests.cluster.s3 import S3Server
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.testing.chaos.jobs import ENDLESS, From, Shape
+from tests.chaos.engine.jobs import ENDLESS, From, Shape
 from tests.cluster.processes import TOKEN, Cluster, stream
 from tests.conformance.servers import start_etcd
 

@@ -12,7 +12,7 @@ from typing import Any
 import deltalake
 import pytest
 
-from holdfast.testing.chaos.points import Points
+from tests.chaos.engine.points import Points
 from tests.cluster.processes import Cluster
 
 pytestmark = pytest.mark.spark

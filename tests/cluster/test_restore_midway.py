@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.errors import UserError
 from holdfast.node.api_views import Submit
-from holdfast.testing.chaos.points import Points
+from tests.chaos.engine.points import Points
 from tests.cluster.processes import Cluster
 
 pytestmark = pytest.mark.spark

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.testing.chaos.jobs import From, Shape
-from holdfast.testing.chaos.reader import ids
+from tests.chaos.engine.jobs import From, Shape
+from tests.chaos.engine.reader import ids
 from tests.cluster.processes import Cluster
 from tests.conformance.servers import start_etcd
 

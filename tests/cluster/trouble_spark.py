@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from holdfast.node.api_views import WorkerView
-from holdfast.testing.chaos.jobs import ENDLESS, From, Shape
+from tests.chaos.engine.jobs import ENDLESS, From, Shape
 from tests.cluster.processes import TOKEN, Cluster
 from tests.cluster.story import INTERVAL_S, WITHIN, Story, ended, shown
 from tests.ui.browser import Visit, chromium, visiting

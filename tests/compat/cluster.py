@@ -27,7 +27,7 @@ from holdfast.model.secret import Secret
 from holdfast.node.api_views import ENDED, Accepted, JobDetail
 from holdfast.node.client import Client
 from holdfast.plan.spec import Spec, encode_spec
-from holdfast.testing.chaos.servers import free_ports
+from tests.chaos.engine.servers import free_ports
 from tests.compat.run import (
     BATCH_S_MAX,
     CANCEL_S_MAX,

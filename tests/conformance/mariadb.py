@@ -4,8 +4,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from holdfast.testing.chaos import mariadb
-from holdfast.testing.chaos.mariadb import NoMariaDb
+from tests.chaos.engine import mariadb
+from tests.chaos.engine.mariadb import NoMariaDb
 
 __all__ = ["MariaDb", "NoMariaDb"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.mutants.table import BUGS, Bug
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("holdfast", "tests", "deploy", "docs", "examples", "pyproject.toml", "Makefile")
+COPIED = ("holdfast", "tests", "tools", "deploy", "docs", "examples", "pyproject.toml", "Makefile")
 FAILED = 1
 """What pytest ends with when a test has failed, and not something else."""
 

@@ -3,12 +3,12 @@
 import asyncio
 
 from holdfast.core.pipeline import WAITING_MAX
-from holdfast.testing.sim.plan import Plan
-from holdfast.testing.sim.run import run_seed
-from holdfast.testing.sim.scenarios import moments
-from holdfast.testing.sim.world import JobSpec, World
 from holdfast.wire.codec import encode
 from holdfast.wire.messages import BarrierAck
+from tests.sim.engine.plan import Plan
+from tests.sim.engine.run import run_seed
+from tests.sim.engine.world import JobSpec, World
+from tests.sim.scenarios import moments
 
 GROWTH_MAX = 1.2
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from holdfast.master.crew import Crew
 from holdfast.master.keeper import Keeper
-from holdfast.testing.sim.mutants import swapped
-from holdfast.testing.sim.scenarios.run import play_window
+from tests.sim.mutants.planting import swapped
+from tests.sim.scenarios.run import play_window
 
 
 def test_thousands_of_answers_cost_no_worker_and_no_term() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.testing.sim.crashpoints import (
+from tests.sim.engine.crashpoints import (
     Case,
     coverage,
     passed_points,
@@ -16,7 +16,7 @@ from holdfast.testing.sim.crashpoints import (
 def test_every_durable_step_survives_a_crash_before_and_after_it() -> None:
     verdicts = list(run_cases(single_cases()))
     failed = [f"{v.case.words()}: {v.violations or v.missed}" for v in verdicts if not v.passed]
-    assert failed == [], "run one: python -m holdfast.testing.sim crashpoints ..."
+    assert failed == [], "run one: python -m tests.sim crashpoints ..."
     assert coverage(verdicts).never() == [], "moments that no run crashed at"
 
 

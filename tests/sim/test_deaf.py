@@ -3,8 +3,8 @@
 import pytest
 
 from holdfast.master.ports import Life
-from holdfast.testing.sim.lake import SimTables
-from holdfast.testing.sim.run import run_seed
+from tests.sim.engine.lake import SimTables
+from tests.sim.engine.run import run_seed
 
 SEEDS = range(40)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast.testing.sim.run import run_seed
-from holdfast.testing.sim.swarm import HASH_SEED, OTHER_HASH_SEED, run_seeds
+from tests.sim.engine.run import run_seed
+from tests.sim.engine.swarm import HASH_SEED, OTHER_HASH_SEED, run_seeds
 
 SEEDS = range(5000, 5200)
 

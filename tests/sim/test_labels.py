@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from holdfast.testing.sim import labels
+from tests.sim.engine import labels
 
 
 def test_every_durable_call_of_a_master_has_a_label() -> None:

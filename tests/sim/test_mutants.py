@@ -2,13 +2,13 @@
 
 import pytest
 
-from holdfast.testing.oracle.promises import PROMISES
-from holdfast.testing.sim.faults import Faults
-from holdfast.testing.sim.mutants_all import MUTANTS, catch_all
-from holdfast.testing.sim.plan import Plan
-from holdfast.testing.sim.run import run_seed
-from holdfast.testing.sim.shrink import codes, shrink
-from holdfast.testing.sim.world import JobSpec
+from tests.oracle.promises import PROMISES
+from tests.sim.engine.faults import Faults
+from tests.sim.engine.plan import Plan
+from tests.sim.engine.run import run_seed
+from tests.sim.engine.shrink import codes, shrink
+from tests.sim.engine.world import JobSpec
+from tests.sim.mutants.catalogue import MUTANTS, catch_all
 
 MUTANTS_MIN = 40
 

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from holdfast.errors import HoldfastError
-from holdfast.testing.oracle import table
-from holdfast.testing.oracle.check import CHECKS, check_story, numbers
-from holdfast.testing.oracle.events import KINDS, Event, Write, from_line, to_line
-from holdfast.testing.oracle.promises import ELSEWHERE, PROMISES
-from holdfast.testing.oracle.story import Story, read_log
-from holdfast.testing.sim.oracle import story_of
-from holdfast.testing.sim.run import run_seed
-from tests.sim import late_breaks, more_breaks
-from tests.sim.breaks import BREAKS
-from tests.sim.tales import Events, changed, good, saved, wrote
+from tests.oracle import table
+from tests.oracle.check import CHECKS, check_story, numbers
+from tests.oracle.events import KINDS, Event, Write, from_line, to_line
+from tests.oracle.promises import ELSEWHERE, PROMISES
+from tests.oracle.story import Story, read_log
+from tests.sim.engine.oracle import story_of
+from tests.sim.engine.run import run_seed
+from tests.sim.mutants import stories_commits, stories_liveness
+from tests.sim.mutants.stories_lifecycle import BREAKS
+from tests.sim.stories import Events, changed, good, saved, wrote
 
-assert more_breaks and late_breaks, "importing them adds their stories to BREAKS"
+assert stories_commits and stories_liveness, "importing them adds their stories to BREAKS"
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

@@ -14,13 +14,13 @@ from holdfast.core.job import JobStatus
 from holdfast.core.pipeline import FINISHED, Pipeline
 from holdfast.core.task import TaskStatus
 from holdfast.master.ports import Settings
-from holdfast.testing.machines import MACHINES
-from holdfast.testing.sim.faults import Faults
-from holdfast.testing.sim.run import Plan, Script, Strike, Wish, random_plan, run_seed
-from holdfast.testing.sim.scenarios import moments
-from holdfast.testing.sim.stages import drained
-from holdfast.testing.sim.world import Event, JobSpec, World
 from tests.sim.echo import hear_twice
+from tests.sim.engine.faults import Faults
+from tests.sim.engine.run import Plan, Script, Strike, Wish, random_plan, run_seed
+from tests.sim.engine.stages import drained
+from tests.sim.engine.world import Event, JobSpec, World
+from tests.sim.scenarios import moments
+from tools.machines import MACHINES
 
 TWO = ((("a",),), (("b",),))
 """Two pipelines of one source each."""

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.testing.sim.scenarios.catalogue import scenarios_of, simulated
-from holdfast.testing.sim.scenarios.page import page
-from holdfast.testing.sim.scenarios.run import play_window
-from holdfast.testing.sim.scenarios.windows import GROUPS, NOT_YET, WINDOWS
+from tests.sim.scenarios.catalogue import scenarios_of, simulated
+from tests.sim.scenarios.page import page
+from tests.sim.scenarios.run import play_window
+from tests.sim.scenarios.windows import GROUPS, NOT_YET, WINDOWS
 
 WINDOWS_MIN = 190
 SEED_WINDOWS_MIN = 54
@@ -22,7 +22,7 @@ def _test_of(window: str) -> Callable[[], None]:
     def test() -> None:
         failed = [o for o in play_window(window) if not o.passed]
         told = "\n".join(f"{o.scenario}, seed {o.seed}: {o.told}" for o in failed)
-        again = f"python -m holdfast.testing.sim.scenarios {window} --story"
+        again = f"python -m tests.sim.scenarios {window} --story"
         assert not failed, f"{told}\nPlay it again: {again}"
 
     return test
@@ -59,4 +59,4 @@ def test_every_window_is_simulated_or_says_why_not() -> None:
 
 def test_the_page_is_fresh() -> None:
     if PAGE.read_text() != page():
-        pytest.fail("Stale: python -m holdfast.testing.sim.scenarios --write docs/reliability.md")
+        pytest.fail("Stale: python -m tests.sim.scenarios --write docs/reliability.md")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.testing.sim.swarm import run_seeds
+from tests.sim.engine.swarm import run_seeds
 
 SEEDS = 1000
 
@@ -15,4 +15,4 @@ def test_random_seeds_break_nothing() -> None:
         for outcome in batch.outcomes
         if outcome.violations
     }
-    assert broken == {}, "replay one: python -m holdfast.testing.sim replay SEED"
+    assert broken == {}, "replay one: python -m tests.sim replay SEED"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.testing import debian
+from tools import debian
 
 APT = """#!/bin/sh
 echo "$1" >> {calls}

@@ -13,7 +13,7 @@ from benchmarks.catalogue import USUAL_MINUTES
 from benchmarks.performance import Run, load, page, write
 from benchmarks.report import Bar, Plot, Report, cell, publish, shown, table_lines
 from benchmarks.svg import draw, ticks, word_width
-from holdfast.testing.chaos.failover import Cost, Sample
+from tests.chaos.engine.failover import Cost, Sample
 
 SVG = "{http://www.w3.org/2000/svg}"
 

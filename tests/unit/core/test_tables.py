@@ -10,7 +10,7 @@ from holdfast.core.job import TERMINAL
 from holdfast.core.machine import Machine
 from holdfast.core.pipeline import OVER
 from holdfast.core.task import TaskStatus
-from holdfast.testing.machines import MACHINES, finals, initial, page, statuses
+from tools.machines import MACHINES, finals, initial, page, statuses
 
 DOCS = Path(__file__).parent.parent.parent.parent / "docs"
 ids = [m.name for m in MACHINES]

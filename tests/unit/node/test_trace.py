@@ -11,7 +11,8 @@ from holdfast.master.ports import Ports, Settings
 from holdfast.node.trace import FOLDER, Tracer, ack_facts, tracer_from_env
 from holdfast.store.contract import Guard, Put
 from holdfast.store.memory import Memory, MemoryStore
-from holdfast.testing.oracle.events import (
+from holdfast.wire.messages import BarrierAck, EndReport, StopTask, TaskKey, ToWorker
+from tests.oracle.events import (
     Ack,
     Boot,
     Event,
@@ -23,7 +24,6 @@ from holdfast.testing.oracle.events import (
     Try,
     read_events,
 )
-from holdfast.wire.messages import BarrierAck, EndReport, StopTask, TaskKey, ToWorker
 
 KEY = TaskKey("j", "i1", 1, "p1-t1")
 
