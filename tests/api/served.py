@@ -14,12 +14,13 @@ import httpx2
 
 from holdfast.connect.registry import Registry
 from holdfast.core.checkpoint import CheckpointDue, Kind
-from holdfast.core.gather import Acked, Counts, Written
+from holdfast.core.gather import Acked, Counts, Staged, Written
 from holdfast.core.task import Place
 from holdfast.master.master import Master
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import Ports, Settings
 from holdfast.model.secret import Secret
+from holdfast.model.tree import Plain
 from holdfast.node.api import Api
 from holdfast.node.blobs import open_blobs
 from holdfast.node.clock import SystemClock
@@ -127,14 +128,14 @@ class Served:
             await self.beat()
             await asyncio.sleep(0.01)
 
-    async def checkpoint(self, job_id: str, rows: int = 100) -> int:
-        """Have a job complete one checkpoint; return its number."""
+    async def checkpoint(self, job_id: str, rows: int = 100, staged: Plain = None) -> int:
+        """Have a job complete one checkpoint, with something staged or not; return its number."""
         leader = self.api.master.leader
         assert leader
         number = 0
         for keeper in [k for k in self.keepers() if k.state.job == job_id]:
             await keeper.handle(CheckpointDue(Kind.PERIODIC, leader.desk.term))
-            number = await self._answer(keeper, rows)
+            number = await self._answer(keeper, rows, staged)
         return number
 
     async def save(self, job_id: str, rows: int = 100) -> None:
@@ -149,7 +150,7 @@ class Served:
             await self.beat()
             await asyncio.sleep(0.01)
 
-    async def _answer(self, keeper: PipelineKeeper, rows: int) -> int:
+    async def _answer(self, keeper: PipelineKeeper, rows: int, staged: Plain = None) -> int:
         """Answer a pipeline's barriers as its tasks do; return the number of the checkpoint."""
         leader = self.api.master.leader
         pending = keeper.state.checkpoints.pending
@@ -160,8 +161,9 @@ class Served:
         for task in keeper.state.tasks:
             assert task.place
             sink = keeper.state.sinks[0]
+            made = (Staged(number, sink, staged),) if staged is not None else ()
             acked = Acked(
-                number, task.id, task.attempt, task.place, (), (), False,
+                number, task.id, task.attempt, task.place, (), made, False,
                 counts=Counts(rows, (Written(sink, "shop.orders", rows, 8 * rows),)),
             )  # fmt: skip
             ack = BarrierAck(leader.desk.term, keeper.task_key(task.id), acked)

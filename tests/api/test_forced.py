@@ -72,7 +72,7 @@ def test_whoever_submits_anew_hears_of_commits_that_may_yet_show(tmp_path: Path)
         master.api.master.ports.tables.publish = away  # type: ignore[method-assign]
         await master.submit("7")
         await master.runs("7")
-        taken = asyncio.ensure_future(master.checkpoint("7"))
+        taken = asyncio.ensure_future(master.checkpoint("7", staged={}))
         (keeper,) = master.keepers()
         while not keeper.state.commits.waiting:
             await asyncio.sleep(0.01)
