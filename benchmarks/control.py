@@ -21,7 +21,7 @@ from pathlib import Path
 
 from benchmarks.control_cluster import BEAT_S, Cluster, Size
 from benchmarks.report import Bar, Plot, Report, Row, holdfast, publish, versions
-from holdfast.node.client import Client
+from holdfast.client import Client
 
 JOBS = int(os.environ.get("JOBS", 1_000))
 TASKS = int(os.environ.get("TASKS", 10))

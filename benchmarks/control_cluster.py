@@ -20,6 +20,9 @@ import msgspec
 
 from benchmarks.measure import TICKS
 from benchmarks.stub_worker import CrewFile, Member
+from holdfast.api.sealing import SPEC
+from holdfast.client import Client
+from holdfast.config import load_config
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.core.checkpoint import Checkpoints, Completed, Kind
@@ -32,13 +35,10 @@ from holdfast.master.records import encode, job_key, pipeline_key
 from holdfast.master.submit import new_records
 from holdfast.model.job import Job as Planned
 from holdfast.model.secret import Secret
-from holdfast.node.client import Client
-from holdfast.node.config import load_config
-from holdfast.node.keys import join_token
-from holdfast.node.rest.sealing import SPEC
-from holdfast.node.seal import Seal
 from holdfast.plan.load import parse_job
 from holdfast.plan.spec import Spec, encode_spec
+from holdfast.security.identity import join_token
+from holdfast.security.seal import Seal
 from holdfast.store.contract import Put
 from holdfast.store.open import open_store
 from holdfast.wire.messages import TaskKey

@@ -30,7 +30,7 @@ from holdfast.master import pipeline_keeper
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
 from holdfast.master.pipeline_keeper import PipelineKeeper
-from holdfast.node import master as node
+from holdfast.process import master_process as node
 from holdfast.wire.messages import Hello
 
 LOOK_S = 0.1

@@ -20,7 +20,7 @@ import msgspec
 from holdfast.core.gather import Acked, Counts, Staged, Written
 from holdfast.core.task import Place
 from holdfast.model.secret import Secret
-from holdfast.node.links import Dialer
+from holdfast.process.links import Dialer
 from holdfast.wire.messages import (
     Barrier,
     BarrierAck,

@@ -18,8 +18,8 @@ from holdfast.core.task import TaskFailed, WorkerLost
 from holdfast.errors import Unavailable
 from holdfast.master.leader import Leader
 from holdfast.master.pipeline_keeper import PipelineKeeper
-from holdfast.node import links
-from holdfast.node.tables import SinkTables
+from holdfast.process import links
+from holdfast.process.committers import SinkTables
 from holdfast.wire.codec import decode
 from holdfast.wire.messages import BarrierAck, ToLeader, ToWorker
 

@@ -27,8 +27,8 @@ from holdfast.model.table import Column, Table, TablePath
 if TYPE_CHECKING:
     from holdfast.cli.library import run
     from holdfast.cli.remote import submit
-    from holdfast.node.client import Client
-    from holdfast.node.results import RunResult, TableResult
+    from holdfast.client import Client
+    from holdfast.process.run_result import RunResult, TableResult
 
     __version__: str
 
@@ -67,9 +67,9 @@ __all__ = [
 
 
 LATE = {
-    "Client": "holdfast.node.client",
-    "RunResult": "holdfast.node.results",
-    "TableResult": "holdfast.node.results",
+    "Client": "holdfast.client",
+    "RunResult": "holdfast.process.run_result",
+    "TableResult": "holdfast.process.run_result",
     "run": "holdfast.cli.library",
     "submit": "holdfast.cli.remote",
 }

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from holdfast.api.routes.metrics import JOB_FAMILIES
+from holdfast.config import PREFIX, Config
 from holdfast.connect.options import describe
-from holdfast.node.config import PREFIX, Config
-from holdfast.node.rest.metrics import JOB_FAMILIES
 from tests.mutants.table import BUGS
 from tests.sim.engine.labels import known
 from tests.sim.mutants.catalogue import MUTANTS

@@ -17,10 +17,10 @@ from typing import Any, cast
 import typer
 
 import holdfast
+from holdfast.api.openapi import document
+from holdfast.api.table import all_routes
 from holdfast.cli.main import build
 from holdfast.connect import plugin, sink, source, tables, transform
-from holdfast.node.rest.openapi import document
-from holdfast.node.rest.table import all_routes
 from tools.rename_table import python_files
 
 CONTRACT: tuple[ModuleType, ...] = (plugin, sink, source, tables, transform)

@@ -9,7 +9,7 @@ from holdfast.cli.flags import Masters, NodeFile, Patience, Token
 from holdfast.cli.job import Debug
 from holdfast.cli.masters import client_for
 from holdfast.cli.terminal import screen
-from holdfast.node.client import date_text
+from holdfast.client import date_text
 
 Named = Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is; logs show it.")]
 TokenId = Annotated[str, typer.Argument(metavar="TOKEN_ID", help="Its id, as tokens lists it.")]

@@ -27,7 +27,7 @@ from holdfast.plan.spec import Spec, encode_spec
 from holdfast.plan.variables import parse_assignments
 
 if TYPE_CHECKING:
-    from holdfast.node.rest.shapes import Connected
+    from holdfast.api.shapes import Connected
 
 Connect = Annotated[
     bool,

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from holdfast.cli.terminal import screen, statistics
-from holdfast.node.results import RunResult
+from holdfast.process.run_result import RunResult
 
 READERS = {
     "_delta_log": "import deltalake as d; print(d.DeltaTable({0!r}).to_pandas())",

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from holdfast.api.views import ENDED, Submit
 from holdfast.cli.crew import leaving_lines, state_of, trouble_lines
 from holdfast.cli.flags import Masters, NodeFile, Patience, Token
 from holdfast.cli.follow import Follower
@@ -30,10 +31,9 @@ from holdfast.cli.job import Config as FileFlag
 from holdfast.cli.load import read_tree
 from holdfast.cli.masters import client_for
 from holdfast.cli.terminal import screen
+from holdfast.client import Client, date_text, explained_text
 from holdfast.connect.report import Report
 from holdfast.errors import UserError
-from holdfast.node.api_views import ENDED, Submit
-from holdfast.node.client import Client, date_text, explained_text
 from holdfast.plan.spec import Spec, encode_spec
 from holdfast.plan.variables import parse_assignments
 

@@ -1,6 +1,6 @@
 """What the verbs say of workers: how they are, and what becomes of their tasks."""
 
-from holdfast.node.api_views import ClusterView, WorkerView
+from holdfast.api.views import ClusterView, WorkerView
 
 
 def state_of(worker: WorkerView) -> str:

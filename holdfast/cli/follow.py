@@ -5,12 +5,12 @@ import sys
 import time
 from types import FrameType
 
+from holdfast.api.views import ENDED, JobDetail
 from holdfast.cli.closing import show_closing, steps_after_submit
 from holdfast.cli.terminal import screen
+from holdfast.client import Client
 from holdfast.errors import HoldfastError, UserError
-from holdfast.node.api_views import ENDED, JobDetail
-from holdfast.node.client import Client
-from holdfast.node.results import result_on_cluster
+from holdfast.process.run_result import result_on_cluster
 
 EVERY_S = 10.0
 TIMED_OUT = 124

@@ -16,9 +16,9 @@ from holdfast.cli.terminal import Progress, screen, show_warnings
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.errors import HoldfastError
-from holdfast.node.outcome import Outcome, Status, admit
-from holdfast.node.results import RunResult, result_of
 from holdfast.plan.spec import Spec
+from holdfast.process.run_outcome import Outcome, Status, admit
+from holdfast.process.run_result import RunResult, result_of
 from holdfast.worker import aot, driver, home
 from holdfast.worker.attempt import Runner
 from holdfast.worker.meter import first_job_s
@@ -26,7 +26,7 @@ from holdfast.worker.meter import first_job_s
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from holdfast.node.embedded import Embedded
+    from holdfast.process.local_run import Embedded
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def follow(embedded: "Embedded", spark: "SparkSession", *, quiet: bool) -> Outco
 
 def _embedded(runner: Runner, tags: Mapping[str, str]) -> "Embedded":
     """Return the control plane.  Its many modules are imported only now that Spark is starting."""
-    module = importlib.import_module("holdfast.node.embedded")
+    module = importlib.import_module("holdfast.process.local_run")
     embedded: Embedded = module.Embedded(runner, _say, tags)
     return embedded
 

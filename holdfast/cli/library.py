@@ -9,7 +9,7 @@ from pathlib import Path
 from holdfast.cli.closing import show_closing
 from holdfast.cli.launch import Launch, run_here
 from holdfast.cli.signals import Signals
-from holdfast.node.results import RunResult
+from holdfast.process.run_result import RunResult
 
 
 def run(

@@ -2,9 +2,9 @@
 
 import os
 
-from holdfast.node.client import Client
-from holdfast.node.config import load_config
-from holdfast.node.keys import client_tls, client_token
+from holdfast.client import Client
+from holdfast.config import load_config
+from holdfast.security.identity import client_tls, client_token
 
 
 def client_for(

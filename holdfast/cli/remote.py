@@ -6,15 +6,15 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from holdfast.api.views import ENDED, JobDetail
 from holdfast.cli.load import read_tree
+from holdfast.client import POLL_S, Client
+from holdfast.config import load_config
 from holdfast.connect.report import Report
 from holdfast.model.secret import Secret
-from holdfast.node.api_views import ENDED, JobDetail
-from holdfast.node.client import POLL_S, Client
-from holdfast.node.config import load_config
-from holdfast.node.keys import client_tls, client_token
-from holdfast.node.results import RunResult, result_on_cluster
 from holdfast.plan.spec import Spec, encode_spec
+from holdfast.process.run_result import RunResult, result_on_cluster
+from holdfast.security.identity import client_tls, client_token
 
 
 def submit(

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from holdfast.api.views import SavedView, Submit
 from holdfast.cli.cluster import (
     AllowDropped,
     Json,
@@ -35,9 +36,8 @@ from holdfast.cli.job import (
 from holdfast.cli.job import Config as FileFlag
 from holdfast.cli.masters import client_for
 from holdfast.cli.terminal import screen
+from holdfast.client import date_text
 from holdfast.errors import UsageError
-from holdfast.node.api_views import SavedView, Submit
-from holdfast.node.client import date_text
 
 From = Annotated[
     int,

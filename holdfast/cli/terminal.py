@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table as Grid
 
 from holdfast.errors import HoldfastError, JobFileError, Mistake
-from holdfast.node.outcome import View
+from holdfast.process.run_outcome import View
 
 PLAIN_EVERY_S = 10.0
 LIVE_EVERY_S = 0.5

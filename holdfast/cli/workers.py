@@ -12,7 +12,7 @@ from holdfast.cli.follow import EVERY_S, TIMED_OUT
 from holdfast.cli.job import Debug
 from holdfast.cli.masters import client_for
 from holdfast.cli.terminal import screen
-from holdfast.node.client import POLL_S, Client
+from holdfast.client import POLL_S, Client
 
 OneWorker = Annotated[str, typer.Argument(metavar="WORKER", help="The worker's name.")]
 WaitFree = Annotated[

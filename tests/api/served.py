@@ -12,30 +12,30 @@ from typing import Any
 
 import httpx2
 
+from holdfast.api.app import App
+from holdfast.api.audit import Audit
+from holdfast.api.observe import ObservedBlobs, ObservedStore
+from holdfast.api.route import Role
+from holdfast.api.sealing import SPEC
+from holdfast.api.service import Api
+from holdfast.api.status_board import Board
 from holdfast.connect.registry import Registry
 from holdfast.core.checkpoint import CheckpointDue, Kind
 from holdfast.core.gather import Acked, Counts, Staged, Written
 from holdfast.core.task import Place
+from holdfast.master.journal import Journal
 from holdfast.master.master import Master
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import Ports, Settings
 from holdfast.model.secret import Secret
 from holdfast.model.tree import Plain
-from holdfast.node.api import Api
-from holdfast.node.blobs import open_blobs
-from holdfast.node.clock import SystemClock
-from holdfast.node.failpoints import points_from_env
-from holdfast.node.journal import Journal
-from holdfast.node.links import Links
-from holdfast.node.rest.app import App
-from holdfast.node.rest.audit import Audit
-from holdfast.node.rest.board import Board
-from holdfast.node.rest.observe import ObservedBlobs, ObservedStore
-from holdfast.node.rest.route import Role
-from holdfast.node.rest.sealing import SPEC
-from holdfast.node.seal import Seal
-from holdfast.node.server import build_app
-from holdfast.node.tables import SinkTables
+from holdfast.process.checkpoint_store import open_blobs
+from holdfast.process.clock import SystemClock
+from holdfast.process.committers import SinkTables
+from holdfast.process.failpoints import points_from_env
+from holdfast.process.links import Links
+from holdfast.process.server import build_app
+from holdfast.security.seal import Seal
 from holdfast.store.contract import Store
 from holdfast.store.open import open_store
 from holdfast.wire.messages import BarrierAck, Held, Hello, Load

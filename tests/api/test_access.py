@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from holdfast.api import access
+from holdfast.api.audit import broken_at
+from holdfast.api.route import GRANTED, Permission, Role, Route
+from holdfast.config import load_config
 from holdfast.errors import UserError
 from holdfast.model.secret import Secret
-from holdfast.node import links
-from holdfast.node.config import load_config
-from holdfast.node.keys import check_listen, join_token
-from holdfast.node.rest import access
-from holdfast.node.rest.audit import broken_at
-from holdfast.node.rest.route import GRANTED, Permission, Role, Route
+from holdfast.process import links
+from holdfast.security.identity import check_listen, join_token
 from tests.api.served import TOKEN, Served, served
 
 EXAMPLES = {
@@ -208,7 +208,7 @@ def test_x06_guessing_is_slowed_down_and_written_down(
         last = await master.http.get("/api/me", headers={"Authorization": "Bearer x"})
         assert last.headers["retry-after"]
         later = time.monotonic() + access.TRIES_S
-        monkeypatch.setattr("holdfast.node.rest.app.time.monotonic", lambda: later)
+        monkeypatch.setattr("holdfast.api.app.time.monotonic", lambda: later)
         assert (await master.http.get("/api/me")).status_code == 200, "a minute later"
 
     served(tmp_path, test)

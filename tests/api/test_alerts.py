@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 import yaml
 
+from holdfast.api.observe import ObservedStore
 from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, Kind
 from holdfast.core.pipeline import PipelineDoomed
 from holdfast.core.task import TaskFailed
 from holdfast.errors import Unavailable
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import Settings
-from holdfast.node.clock import SystemClock
-from holdfast.node.rest.observe import ObservedStore
+from holdfast.process.clock import SystemClock
 from holdfast.store.contract import Put
 from holdfast.store.open import open_store
 from tests.api.prometheus import checked, firing, promtool

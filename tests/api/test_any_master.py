@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
+from holdfast.client import FOLLOWS
 from holdfast.master.ports import Settings
-from holdfast.node.client import FOLLOWS
 from holdfast.store.open import open_store
 from tests.api.served import Served, with_master
 from tests.api.test_links_attacked import listening

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.api.route import Role as Rights
 from holdfast.cli.cluster import printable
 from holdfast.cli.logs import JsonLines
 from holdfast.cli.node import _Sentences
@@ -20,9 +21,8 @@ from holdfast.master import blob
 from holdfast.master.ports import BlobBad
 from holdfast.master.records import RecordUnreadable, decode, job_key
 from holdfast.model.job import Role
-from holdfast.node.rest.confine import Confined
-from holdfast.node.rest.route import Role as Rights
 from holdfast.plan.mask import MASK, masked_text
+from holdfast.security.path_policy import Confined
 from holdfast.store.contract import Guard, Put
 from holdfast.wire import codec
 from tests.api.served import BATCH, STREAM, TOKEN, Served, served
@@ -276,7 +276,7 @@ def test_x32_templates_stay_text(tmp_path: Path, text: str) -> None:
     served(tmp_path, test)
 
 
-@pytest.mark.parametrize("name", ["os.system", "subprocess.Popen", "holdfast.node.api.Api"])
+@pytest.mark.parametrize("name", ["os.system", "subprocess.Popen", "holdfast.api.service.Api"])
 def test_x33_only_registered_names_are_plug_ins(tmp_path: Path, name: str) -> None:
     async def test(master: Served) -> None:
         for role in Role:

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from holdfast.api import lineage
+from holdfast.api.lineage import Lineage
+from holdfast.config import OpenLineage, load_config
 from holdfast.core.task import TaskFailed
 from holdfast.model.secret import Secret
-from holdfast.node import lineage
-from holdfast.node.config import OpenLineage, load_config
-from holdfast.node.lineage import Lineage
 from holdfast.store.open import open_store
 from tests.api.served import STREAM, Served, served, with_master
 

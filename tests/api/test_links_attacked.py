@@ -14,15 +14,15 @@ from websockets.asyncio.client import connect
 from websockets.asyncio.server import serve
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
+from holdfast.client import Client
+from holdfast.config import load_config
 from holdfast.core.gather import Acked
 from holdfast.core.task import Place, TaskStatus
 from holdfast.errors import UserError
 from holdfast.model.secret import Secret
-from holdfast.node.client import Client
-from holdfast.node.config import load_config
-from holdfast.node.keys import PROOF, client_tls, hello_of_worker, proof_of_master
-from holdfast.node.links import PATH, UNREADABLE, Dialer
-from holdfast.node.server import open_port, server_for
+from holdfast.process.links import PATH, UNREADABLE, Dialer
+from holdfast.process.server import open_port, server_for
+from holdfast.security.identity import PROOF, client_tls, hello_of_worker, proof_of_master
 from holdfast.wire.codec import encode
 from holdfast.wire.messages import Barrier, BarrierAck, EndReport, Hello, TaskKey
 from tests.api.served import TOKEN, Served, served

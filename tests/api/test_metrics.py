@@ -10,8 +10,8 @@ import yaml
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from holdfast.node.rest import metrics as module
-from holdfast.node.rest.metrics import JOB_FAMILIES
+from holdfast.api.routes import metrics as module
+from holdfast.api.routes.metrics import JOB_FAMILIES
 from tests.api.served import STREAM, Served, served
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

@@ -13,7 +13,7 @@ from holdfast.connect.registry import Registry
 from holdfast.connectors.local_file.sink_options import Format
 from holdfast.errors import UserError
 from holdfast.model.job import Role
-from holdfast.node.trace import digest
+from holdfast.process.event_trace import digest
 from holdfast.store.contract import Change, Item
 from tests.chaos.engine.catalogue import chosen, rotating, with_sinks
 from tests.chaos.engine.ledger import Ledger, late_writes, tell

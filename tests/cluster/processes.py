@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from holdfast.client import Client
 from holdfast.model.secret import Secret
-from holdfast.node.client import Client
 from tests.conformance.servers import free_ports
 
 COMMAND = [sys.executable, "-m", "holdfast"]

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from holdfast.api.views import Accepted
 from holdfast.errors import UserError
-from holdfast.node.api_views import Accepted
 from tests.cluster.processes import Cluster
 
 STEP = 1_000_000

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from holdfast.node.api_views import JobDetail
+from holdfast.api.views import JobDetail
 from tests.cluster.processes import TOKEN, Cluster
 from tests.ui.browser import Visit
 

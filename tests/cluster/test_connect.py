@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from holdfast.client import Client
 from holdfast.errors import UserError
-from holdfast.node.client import Client
 from tests.cluster.processes import TOKEN, Cluster
 
 pytestmark = pytest.mark.spark

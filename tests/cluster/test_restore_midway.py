@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.api.views import Submit
 from holdfast.errors import UserError
-from holdfast.node.api_views import Submit
 from tests.chaos.engine.points import Points
 from tests.cluster.processes import Cluster
 

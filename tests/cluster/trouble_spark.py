@@ -5,7 +5,7 @@ import signal
 from contextlib import ExitStack
 from pathlib import Path
 
-from holdfast.node.api_views import WorkerView
+from holdfast.api.views import WorkerView
 from tests.chaos.engine.jobs import ENDLESS, From, Shape
 from tests.cluster.processes import TOKEN, Cluster
 from tests.cluster.story import INTERVAL_S, WITHIN, Story, ended, shown

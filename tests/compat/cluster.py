@@ -20,12 +20,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from holdfast.api.views import ENDED, Accepted, JobDetail
 from holdfast.cli.job import report_for
 from holdfast.cli.load import read_tree
+from holdfast.client import Client
 from holdfast.errors import HoldfastError
 from holdfast.model.secret import Secret
-from holdfast.node.api_views import ENDED, Accepted, JobDetail
-from holdfast.node.client import Client
 from holdfast.plan.spec import Spec, encode_spec
 from tests.chaos.engine.servers import free_ports
 from tests.compat.run import (

@@ -25,9 +25,9 @@ from holdfast.cli.load import read_tree
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError
 from holdfast.model.job import Job, Mode
-from holdfast.node.embedded import Embedded
-from holdfast.node.outcome import Outcome, Status, admit
 from holdfast.plan.spec import Spec
+from holdfast.process.local_run import Embedded
+from holdfast.process.run_outcome import Outcome, Status, admit
 from holdfast.worker import driver
 from holdfast.worker.attempt import Runner
 from tests.compat.suite import Case, deferred, load_cases, set_up

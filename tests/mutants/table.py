@@ -160,7 +160,7 @@ BUGS = (
     # The API
     Bug(
         "the leader lists tombstones among the jobs that run",
-        "holdfast/node/rest/v2_jobs.py",
+        "holdfast/api/seatunnel/jobs.py",
         "return await self._running_from_store(ask.query)\n"
         "        kept = [k for k in leader.jobs.values() if not k.terminal]",
         "return await self._running_from_store(ask.query)\n"
@@ -169,28 +169,28 @@ BUGS = (
     ),
     Bug(
         "the store lists tombstones among the jobs that run",
-        "holdfast/node/rest/v2_jobs.py",
+        "holdfast/api/seatunnel/jobs.py",
         "jobs = [j for j in await self.api.stored_jobs() if j.status not in TERMINAL]",
         "jobs = await self.api.stored_jobs()",
         (LISTS + "test_a_job_that_is_over_is_not_among_those_that_run",),
     ),
     Bug(
         "the leader tells no time of the last checkpoint",
-        "holdfast/node/rest/v2_jobs.py",
+        "holdfast/api/seatunnel/jobs.py",
         "found.lastCheckpointTime = date_text(last_s) if last_s else None",
         "found.lastCheckpointTime = None",
         (LISTS + "test_the_time_of_the_last_checkpoint_is_told",),
     ),
     Bug(
         "the store tells no time of the last checkpoint",
-        "holdfast/node/rest/v2_jobs.py",
+        "holdfast/api/seatunnel/jobs.py",
         "        lastCheckpointTime=date_text(last_s) if last_s else None,",
         "        lastCheckpointTime=None,",
         (LISTS + "test_the_time_of_the_last_checkpoint_is_told",),
     ),
     Bug(
         "whoever may read may cancel",
-        "holdfast/node/rest/ours.py",
+        "holdfast/api/routes/jobs.py",
         'Route("POST", one + "/cancel", OPERATE, self.cancel',
         'Route("POST", one + "/cancel", READ, self.cancel',
         ("tests/api/test_access.py::test_whoever_may_only_read_orders_nothing",),
@@ -264,14 +264,14 @@ BUGS = (
         "holdfast/cli/follow.py",
         "if ended or not self._timeout_s or",
         "if ended or self._timeout_s or",
-        ("tests/unit/node/test_follow.py",),
+        ("tests/unit/cli/test_follow.py",),
     ),
     Bug(
         "a quiet command does not say what its job waits for",
         "holdfast/cli/follow.py",
         "(self.quiet and not (why and due))",
         "self.quiet",
-        ("tests/unit/node/test_follow.py",),
+        ("tests/unit/cli/test_follow.py",),
     ),
     # Restores
     Bug(
@@ -293,11 +293,11 @@ BUGS = (
         "holdfast/core/match.py",
         "if was.get(key) != now.get(key)",
         "if was.get(key) is None and now.get(key)",
-        ("tests/unit/core/test_match.py", "tests/unit/node/test_restoring.py"),
+        ("tests/unit/core/test_match.py", "tests/unit/api/test_restoring.py"),
     ),
     Bug(
         "a restart goes on from what was the latest when it was planned",
-        "holdfast/node/api.py",
+        "holdfast/api/service.py",
         "if latest and latest.id != saved.id:",
         "if latest and not latest.id:",
         (
@@ -307,7 +307,7 @@ BUGS = (
     ),
     Bug(
         "lives are counted anew when the history has forgotten a job",
-        "holdfast/node/api.py",
+        "holdfast/api/service.py",
         "max([leader.vault.last_life(job_id), *(job.life for job in lives)])",
         "max([0, *(job.life for job in lives)])",
         (
@@ -330,7 +330,7 @@ BUGS = (
         "holdfast/connectors/local_file/source.py",
         '"path": [local_path(p) for p in paths]',
         '"path": [*paths]',
-        ("tests/unit/node/test_restoring.py::test_a_folder_may_be_written_otherwise",),
+        ("tests/unit/api/test_restoring.py::test_a_folder_may_be_written_otherwise",),
     ),
     # Committers
     Bug(

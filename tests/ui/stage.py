@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from holdfast.api.route import Role
 from holdfast.core.gather import Acked, Counts, Written
 from holdfast.core.task import Place
 from holdfast.master.pipeline_keeper import PipelineKeeper
-from holdfast.node.rest.route import Role
-from holdfast.node.server import open_port, server_for
+from holdfast.process.server import open_port, server_for
 from holdfast.wire.messages import BarrierAck, Held, Hello, Load
 from tests.api.served import TOKEN, Served, served
 

@@ -10,8 +10,8 @@ pytest.importorskip("playwright", reason="THE PAGES WERE NOT TESTED: playwright 
 
 from playwright.sync_api import Browser, expect
 
+from holdfast.api.route import Role
 from holdfast.master.ports import Settings
-from holdfast.node.rest.route import Role
 from tests.ui.browser import Visit, visiting
 from tests.ui.stage import Stage, job_text
 

@@ -14,7 +14,7 @@ from holdfast.cli.docs import pages
 from holdfast.connect.options import describe
 from holdfast.connect.registry import Registry
 from holdfast.model.job import Role
-from holdfast.node.results import RunResult, TableResult
+from holdfast.process.run_result import RunResult, TableResult
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "connectors"

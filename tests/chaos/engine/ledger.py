@@ -17,7 +17,7 @@ from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import Pipeline
 from holdfast.master.master import read_mark
 from holdfast.master.records import decode, job_key, pipeline_key
-from holdfast.node.trace import digest
+from holdfast.process.event_trace import digest
 from holdfast.store.contract import Change, Store
 from tests.oracle.events import (
     Boot,

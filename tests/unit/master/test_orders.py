@@ -11,10 +11,10 @@ from holdfast.master.desk import LEADER
 from holdfast.master.master import Master
 from holdfast.master.ports import Life, Ports, Settings
 from holdfast.master.records import encode, job_key
-from holdfast.node.blobs import open_blobs
-from holdfast.node.clock import SystemClock
-from holdfast.node.failpoints import NoPoints
-from holdfast.node.tables import SinkTables
+from holdfast.process.checkpoint_store import open_blobs
+from holdfast.process.clock import SystemClock
+from holdfast.process.committers import SinkTables
+from holdfast.process.failpoints import NoPoints
 from holdfast.store.contract import Delete, Guard, Put
 from holdfast.store.memory import Memory, MemoryStore
 from holdfast.wire.messages import ToWorker

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from holdfast.api.shown import detail
+from holdfast.api.views import JobRow
 from holdfast.cli import cluster as verbs
 from holdfast.core.checkpoint import Checkpoints, Completed, Kind
 from holdfast.core.completion import Completion, Ready
@@ -16,8 +18,6 @@ from holdfast.core.task import Place, Task, TaskStarted, TaskStatus
 from holdfast.master.explain import Scene, as_text, explain
 from holdfast.master.health import Ages, Health, Report, ages, health_word, report
 from holdfast.master.ports import Settings
-from holdfast.node.api_views import JobRow
-from holdfast.node.rest.shown import detail
 
 HERE = Place("w1", "w1#1")
 JOB = Job("17", "a", "token", "shop", "", 1, JobStatus.RUNNING)

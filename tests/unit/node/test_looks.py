@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from holdfast.api.service import Api
 from holdfast.errors import Unavailable, UserError
 from holdfast.master.leader import Leader
 from holdfast.model.secret import Secret
-from holdfast.node import looks as module
-from holdfast.node.api import Api
-from holdfast.node.links import Links
-from holdfast.node.looks import Look, Looks
+from holdfast.process import looks as module
+from holdfast.process.links import Links
+from holdfast.process.looks import Look, Looks
 from holdfast.wire.messages import Hello, LookAtJob, Looked, ToWorker
-from tests.unit.node.test_api import leading
+from tests.unit.api.test_service import leading
 
 
 class Wires(Links):

@@ -12,11 +12,11 @@ from holdfast.connect.batches import Batches
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.connectors.local_file import splits
-from holdfast.node.embedded import Embedded
-from holdfast.node.outcome import Status
 from holdfast.plan.build import wants_frames
 from holdfast.plan.load import parse_job
 from holdfast.plan.spec import Spec
+from holdfast.process.local_run import Embedded
+from holdfast.process.run_outcome import Status
 from holdfast.worker.attempt import Runner
 from tests.unit.worker import plugins
 

@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.errors import UserError
-from holdfast.node.embedded import Embedded
-from holdfast.node.outcome import Status, admit
 from holdfast.plan.check import check_job
 from holdfast.plan.load import parse_job
 from holdfast.plan.spec import Spec
+from holdfast.process.local_run import Embedded
+from holdfast.process.run_outcome import Status, admit
 from holdfast.worker.attempt import Runner
 from tests.unit.worker import plugins
 from tests.unit.worker.plugins import Cellar, Count

@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from holdfast.cli.load import checked, read_tree
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
-from holdfast.node.outcome import Status
 from holdfast.plan.spec import Spec
+from holdfast.process.run_outcome import Status
 from holdfast.worker.attempt import Runner
 from tests.compat.run import run
 from tests.compat.suite import Case

@@ -1,0 +1,228 @@
+"""What a job looks like: its graph, its options without secrets, what its sinks promise.
+
+Made from the spec in the job's record, once for each life of a job: a spec never changes.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from holdfast.api.datasets import Dataset, datasets_of
+from holdfast.connect.registry import Registry
+from holdfast.core.job import Job
+from holdfast.errors import HoldfastError
+from holdfast.model import job as model
+from holdfast.model.job import Role
+from holdfast.model.secret import MASK
+from holdfast.model.tree import Block, Plain
+from holdfast.plan.draw import guarantee_of, plan_data
+from holdfast.plan.mask import masked
+from holdfast.plan.promises import destination_of
+from holdfast.plan.spec import decode_spec
+
+KEPT = 3_000
+PLANNED_AT_ONCE = 4
+
+
+class StageView(msgspec.Struct):
+    """A stage of the graph: `vertex` is its number in SeaTunnel's answers."""
+
+    id: str
+    vertex: int
+    role: str
+    plugin: str
+    inputs: list[str]
+    output: str
+    parallelism: int
+    line: int
+    guarantee: str
+    tables: list[str]
+
+
+class PartView(msgspec.Struct):
+    """A pipeline of the graph: which stages each of its tasks runs."""
+
+    pipeline: int
+    tasks: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A job's unchanging side.  `problem` says why it cannot be shown; "" if it can."""
+
+    mode: str = ""
+    file: str = ""
+    env: dict[str, Plain] | None = None
+    config: dict[str, Plain] | None = None
+    stages: tuple[StageView, ...] = ()
+    parts: tuple[PartView, ...] = ()
+    dag: bytes = b"{}"
+    env_json: bytes = b"{}"
+    inputs: tuple[Dataset, ...] = ()
+    outputs: tuple[Dataset, ...] = ()
+    problem: str = ""
+    place_of: Callable[[str, str], str] = lambda sink, table: ""
+    """Where a sink puts the rows of a table, as people name it; "" if it does not say."""
+
+    @property
+    def guarantees(self) -> dict[str, str]:
+        """What each sink promises."""
+        return {s.id: s.guarantee for s in self.stages if s.guarantee}
+
+
+class Sketches:
+    """The sketches of all jobs that somebody looked at.  `unseal` opens what a record keeps."""
+
+    def __init__(self, registry: Registry, unseal: Callable[[str], str]) -> None:
+        self._registry = registry
+        self._unseal = unseal
+        self._kept: OrderedDict[tuple[str, str], Sketch] = OrderedDict()
+        self._planning = asyncio.Semaphore(PLANNED_AT_ONCE)
+
+    def known(self, job: Job) -> Sketch | None:
+        """Return a job's sketch, if it was made before."""
+        return self._kept.get((job.id, job.incarnation))
+
+    async def of(self, job: Job) -> Sketch:
+        """Return a job's sketch.  Planning takes milliseconds and so runs beside the loop."""
+        found = self.known(job)
+        if found:
+            return found
+        async with self._planning:
+            made = self.known(job)
+            if made is None:
+                made = await asyncio.to_thread(self._made, job)
+        self._kept[job.id, job.incarnation] = made
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return made
+
+    def _made(self, job: Job) -> Sketch:
+        try:
+            spec = decode_spec(self._unseal(job.spec))
+            planned = spec.job(self._registry)
+        except HoldfastError as error:
+            return Sketch(problem=f"Its job file cannot be planned here: {error}")
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+            return Sketch(problem=f"What its record keeps of the job file is damaged: {error!r}")
+        return _sketch(job.id, planned, _env(spec.tree), self._registry)
+
+
+def _sketch(job_id: str, planned: model.Job, env: dict[str, Plain], registry: Registry) -> Sketch:
+    options = _options(planned, registry)
+    numbers = {s.id: n + 1 for n, s in enumerate(planned.stages)}
+    stages = _stages(planned, options, numbers, registry)
+    parts = tuple(
+        PartView(p.id, {t.id: list(t.stages) for t in p.tasks}) for p in planned.pipelines
+    )
+    config: dict[str, Plain] = {"env": env}
+    for role in Role:
+        config[role.value] = [{"plugin_name": s.plugin, **options[s.id]} for s in planned.of(role)]
+    dag = {
+        "jobId": job_id,
+        "pipelineEdges": {str(p.id): list(_edges(planned, p, numbers)) for p in planned.pipelines},
+        "envOptions": env,
+        "vertexInfoMap": [
+            {"vertexId": s.vertex, "type": s.role, "vertexName": s.id, "tablePaths": s.tables}
+            for s in stages
+        ],
+    }
+    return Sketch(
+        planned.mode.value, planned.file, env, config, stages, parts,
+        msgspec.json.encode(dag), msgspec.json.encode(env),
+        _datasets(Role.SOURCE, stages, options), _datasets(Role.SINK, stages, options),
+        place_of=_places(planned, registry),
+    )  # fmt: skip
+
+
+def _places(planned: model.Job, registry: Registry) -> Callable[[str, str], str]:
+    """Return a function that says where a sink puts a table.  It keeps the sinks alone."""
+    sinks = {stage.id: stage for stage in planned.of(Role.SINK)}
+
+    def place_of(sink: str, table: str) -> str:
+        stage = sinks.get(sink)
+        try:
+            return destination_of(stage, registry, table) if stage else ""
+        except HoldfastError:
+            return ""  # what a plug-in cannot say of its options keeps nobody from the rest
+
+    return place_of
+
+
+def _datasets(
+    role: Role, stages: tuple[StageView, ...], options: dict[str, dict[str, Plain]]
+) -> tuple[Dataset, ...]:
+    """Return what the sources read, or what the sinks write."""
+    source = role is Role.SOURCE
+    found = [
+        d
+        for s in stages
+        if s.role == role.value
+        for d in datasets_of(s.plugin, s.id, options[s.id], s.tables, source)
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _options(planned: model.Job, registry: Registry) -> dict[str, dict[str, Plain]]:
+    """Return the options of each stage without secrets."""
+    shown: Any = plan_data(planned, registry)["stages"]
+    return {s["id"]: s["options"] for s in shown}
+
+
+def _stages(
+    planned: model.Job,
+    options: dict[str, dict[str, Plain]],
+    numbers: dict[str, int],
+    registry: Registry,
+) -> tuple[StageView, ...]:
+    tables: dict[str, list[str]] = {}
+    stages = []
+    for stage in planned.stages:
+        named = list(dict.fromkeys(_tables(options[stage.id])))
+        fed = list(dict.fromkeys(t for i in stage.inputs for t in tables.get(i, [])))
+        tables[stage.id] = named if stage.role is Role.SOURCE else fed or named
+        promise = guarantee_of(stage, registry)
+        view = StageView(
+            stage.id, numbers[stage.id], stage.role.value, stage.plugin, list(stage.inputs),
+            stage.output or "", stage.parallelism, stage.place.line,
+            promise.value if promise else "", tables[stage.id],
+        )  # fmt: skip
+        stages.append(view)
+    return tuple(stages)
+
+
+def _edges(
+    planned: model.Job, part: model.Pipeline, numbers: dict[str, int]
+) -> Iterator[dict[str, str]]:
+    for name in part.stages:
+        for feeder in planned.stage(name).inputs:
+            if feeder in part.stages:
+                yield {
+                    "inputVertexId": str(numbers[feeder]),
+                    "targetVertexId": str(numbers[name]),
+                }
+
+
+def _env(tree: Block) -> dict[str, Plain]:
+    """Return the options of env by their dotted names, as SeaTunnel shows them."""
+    node = tree.get("env")
+    leaves = node.leaves() if isinstance(node, Block) else ()
+    return {path: masked(entry.node, None, path) for path, entry in leaves}
+
+
+def _tables(options: Plain) -> Iterator[str]:
+    """Yield the table paths that a stage's options name."""
+    match options:
+        case dict():
+            for key, value in options.items():
+                if key in ("table", "table_path") and isinstance(value, str) and value != MASK:
+                    yield value
+                elif isinstance(value, dict | list):
+                    yield from _tables(value)
+        case list():
+            for item in options:
+                yield from _tables(item)

@@ -1,0 +1,1 @@
+"""Our own paths, a file for each noun."""

@@ -1,0 +1,1 @@
+"""SeaTunnel's REST v2: its paths, its names, its types."""

@@ -1,0 +1,242 @@
+"""Turn what the leader knows of a job into the answers of the API."""
+
+import time
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+
+from holdfast.api.job_graph import Sketch
+from holdfast.api.status_board import Board, Rate, Sight
+from holdfast.api.views import (
+    ClusterView,
+    FailureView,
+    HeldView,
+    JobDetail,
+    JobRow,
+    PipelineView,
+    TaskView,
+    WorkerView,
+    row_of,
+)
+from holdfast.core.job import TERMINAL, Job, JobStatus
+from holdfast.core.pipeline import OVER, Pipeline
+from holdfast.core.task import Task
+from holdfast.master.health import Report, health_word
+from holdfast.master.job_keeper import JobKeeper
+from holdfast.master.leader import Leader
+from holdfast.master.master import Master
+from holdfast.plan.mask import masked_text
+from holdfast.wire.messages import Held, Load
+
+
+def health_told(status: JobStatus, reports: Mapping[int, Report]) -> tuple[str, str]:
+    """Return a job's health in a word ("": there is nothing to judge), and the reason."""
+    word, reason = health_word(status, reports)
+    return word, masked_text(reason)
+
+
+def detail(
+    job: Job,
+    pipelines: Iterable[Pipeline],
+    *,
+    revision: int,
+    leader: str,
+    reports: Mapping[int, Report] | None = None,
+    held: Mapping[tuple[int, str], Held] | None = None,
+    waits: Mapping[tuple[int, str], str] | None = None,
+    live: bool = False,
+    sight: Sight | None = None,
+    sketch: Sketch | None = None,
+) -> JobDetail:
+    """Return all about a job, from its records and, if `live`, from what the leader hears."""
+    parts = list(pipelines)
+    views = [_pipeline(p, job.status, reports or {}, held or {}, waits or {}, sight) for p in parts]
+    health, reason = health_told(job.status, reports or {})
+    tasks = [t for v in views for t in v.tasks]
+    done = [p.checkpoints.latest.totals for p in parts if p.checkpoints.latest]
+    over = job.status in TERMINAL
+    marks = [p.commits.watermark for p in parts if p.commits.watermark is not None]
+    ages = [v.checkpoint_age_s for v in views if v.checkpoint_age_s is not None]
+    owed = [v.commit_age_s for v in views if v.commit_age_s is not None]
+    dates = [v.checkpoint_at_s for v in views]
+    return JobDetail(
+        job.id, job.incarnation, job.name, job.status.value, masked_text(job.reason), job.since_s,
+        job.ended_s, health,
+        job.totals.read if over else max(sum(d.read for d in done), sum(t.read for t in tasks)),
+        job.totals.written if over else sum(d.written for d in done),
+        job.totals.bytes if over else sum(d.bytes for d in done),
+        live, revision, leader, views,
+        health_reason=reason,
+        checkpoint_at_s=min(dates, default=0.0),
+        checkpoint_age_s=max(ages, default=None),
+        commit_age_s=max(owed, default=None),
+        started_s=sight.started_s if sight else 0.0,
+        mode=sketch.mode if sketch else "",
+        file=sketch.file if sketch else "",
+        guarantees=sketch.guarantees if sketch else {},
+        committed_rows=_committed(job, parts, sight),
+        watermark_ms=min(marks, default=None),
+        lag_s=round(max(0.0, time.time() - min(marks) / 1000), 3) if marks and not over else None,
+        restarts=restarts_of(parts, sight),
+        read_per_s=round(sum(t.read_per_s for t in tasks), 3),
+        written_per_s=round(sum(t.written_per_s for t in tasks), 3),
+        from_savepoint=any(p.restore for p in parts),
+        rejected=(
+            job.totals.rejected
+            if over
+            else max(sum(d.rejected for d in done), sum(t.rejected for t in tasks))
+        ),
+    )  # fmt: skip
+
+
+def live_row(leader: Leader, keeper: JobKeeper, sight: Sight | None, mode: str = "") -> JobRow:
+    """Return the row of a job that the leader keeps."""
+    job = keeper.state
+    found = row_of(job)
+    found.mode = mode
+    if job.status in TERMINAL:
+        return found
+    reports = {r.pipeline: r for r in leader.health(job.id)}
+    found.health, found.health_reason = health_told(job.status, reports)
+    found.checkpoint_age_s = round(max((r.age_s for r in reports.values()), default=0.0), 3)
+    owed = [r.commit_age_s for r in reports.values() if r.commit]
+    found.commit_age_s = round(max(owed), 3) if owed else None
+    found.checkpoint_at_s = min((r.checkpoint_at_s for r in reports.values()), default=0.0)
+    latest = [k.state.checkpoints.latest for k in keeper.pipelines.values()]
+    done = [c.totals for c in latest if c]
+    rates = list(sight.rates.values()) if sight else []
+    ahead = sum(r.last[1] for r in rates)
+    found.read = max(sum(d.read for d in done), ahead)
+    found.written = sum(d.written for d in done)
+    found.rejected = sum(d.rejected for d in done)
+    found.bytes = sum(d.bytes for d in done)
+    if sight:
+        read, written = sight.rate()
+        found.read_per_s, found.written_per_s = round(read, 3), round(written, 3)
+        found.restarts = sight.restarts
+    return found
+
+
+def workers(leader: Leader, board: Board | None, now_s: float) -> list[WorkerView]:
+    """Return the workers in contact, with what each holds."""
+    used: dict[str, int] = {}
+    for keeper in leader.jobs.values():
+        tasks = [t for p in keeper.pipelines.values() for t in p.state.tasks]
+        for task in tasks if not keeper.terminal else ():
+            if task.live and task.place:
+                used[task.place.incarnation] = used.get(task.place.incarnation, 0) + task.slots
+    return [
+        WorkerView(
+            seen.hello.worker, incarnation, seen.hello.slots, len(seen.hello.held),
+            dict(seen.hello.tags), round(now_s - seen.at_s, 3), used.get(incarnation, 0),
+            [_held(h, board, _moves(leader, incarnation, h)) for h in seen.hello.held],
+            *_load(seen.hello.load), leader.drains.reason(seen.hello), seen.hello.trouble,
+            round(seen.hello.silent_s, 3),
+        )
+        for incarnation, seen in sorted(leader.crew.seen.items())
+    ]  # fmt: skip
+
+
+def cluster_view(leader: Leader, master: Master, board: Board) -> ClusterView:
+    """Return who leads and who works."""
+    crew = workers(leader, board, master.ports.clock.now())
+    return ClusterView(
+        master.name, master.url, leader.desk.number, crew, dict(leader.quarantined),
+        sum(w.slots for w in crew), sum(w.used for w in crew), version("holdfast"),
+        sorted(leader.drains.names),
+    )  # fmt: skip
+
+
+def _load(load: Load | None) -> tuple[float | None, int | None, int | None, int | None]:
+    if load is None:
+        return None, None, None, None
+    return load.cpu, load.cores, load.memory, load.memory_total
+
+
+def _moves(leader: Leader, incarnation: str, held: Held) -> str:
+    task = leader.roster.on(incarnation).get(held.key)
+    return leader.drains.moves(held.key, task) if task and task.attempt == held.attempt else ""
+
+
+def _held(held: Held, board: Board | None, moves: str) -> HeldView:
+    key = held.key
+    sight = board.lives.get(key.job) if board else None
+    rate = sight.rates.get((key.pipeline, key.task)) if sight else None
+    read, written = rate.per_second() if rate else (0.0, 0.0)
+    return HeldView(
+        key.job, key.pipeline, key.task, held.attempt, held.read, held.written, round(read, 3),
+        round(written, 3), masked_text(held.failure or ""), moves,
+    )  # fmt: skip
+
+
+def _pipeline(
+    pipeline: Pipeline,
+    status: JobStatus,
+    reports: Mapping[int, Report],
+    held: Mapping[tuple[int, str], Held],
+    waits: Mapping[tuple[int, str], str],
+    sight: Sight | None,
+) -> PipelineView:
+    number, latest = pipeline.number, pipeline.checkpoints.latest
+    report = reports.get(number)
+    judged = {number: report} if report and pipeline.status not in OVER else {}
+    checks = sight.checks.get(number) if sight else None
+    rates = sight.rates if sight else {}
+    return PipelineView(
+        number,
+        pipeline.status.value,
+        health_told(status, judged)[0],
+        latest.number if latest else 0,
+        latest.at_s if latest else 0.0,
+        round(report.age_s, 3) if report else None,
+        pipeline.commits.through,
+        masked_text(report.reason) if report else "",
+        pipeline.retries,
+        [
+            _task(
+                t,
+                held.get((number, t.id)),
+                waits.get((number, t.id), ""),
+                rates.get((number, t.id)),
+            )
+            for t in pipeline.tasks
+        ],
+        [FailureView(f.task, f.attempt, masked_text(f.reason)) for f in pipeline.failures],
+        pipeline.policy.periodic,
+        pipeline.policy.interval_s,
+        checks.committed.written if checks else None,
+        pipeline.commits.watermark,
+        pipeline.retry_times,
+        list(pipeline.sinks),
+        report.commit if report else 0,
+        round(report.commit_age_s, 3) if report and report.commit else None,
+    )
+
+
+def _task(task: Task, held: Held | None, waits: str, rate: Rate | None) -> TaskView:
+    place = task.place
+    known = held if held and held.attempt == task.attempt else None
+    counts = (known.read, known.written) if known else (0, 0)
+    read, written = rate.per_second() if rate else (0.0, 0.0)
+    return TaskView(
+        task.id, task.status.value, task.attempt, task.slots,
+        place.worker if place else "", place.incarnation if place else "", *counts, waits,
+        round(read, 3), round(written, 3), known.rejected if known else 0,
+    )  # fmt: skip
+
+
+def _committed(job: Job, parts: list[Pipeline], sight: Sight | None) -> int | None:
+    if sight and sight.checks:
+        return sum(c.committed.written for c in sight.checks.values())
+    if job.status in TERMINAL:
+        return job.totals.written
+    through = [(p, p.commits.through) for p in parts]
+    known = [c for p, n in through for c in p.checkpoints.kept if c.number == n]
+    unknown = any(n and all(c.number != n for c in p.checkpoints.kept) for p, n in through)
+    return None if unknown else sum(c.totals.written for c in known)
+
+
+def restarts_of(parts: Iterable[Pipeline], sight: Sight | None) -> int:
+    """Return how often tasks were started anew because something was lost or failed."""
+    if sight:
+        return sight.restarts
+    return sum(t.restarts for p in parts for t in p.tasks)

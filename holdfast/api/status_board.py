@@ -1,0 +1,253 @@
+"""What the leading master has seen of its jobs, for people to look at.
+
+It decides nothing.  A wrapper around the store says which records changed; those, and only those,
+are looked at again.  Rates come from the heartbeats of workers, which say how far each task is: no
+read of the API ever asks a worker.
+"""
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from itertools import islice
+
+from holdfast.api.timeline import Checks, Happened, events_of
+from holdfast.core.job import Job
+from holdfast.core.pipeline import Pipeline
+from holdfast.master.leader import Leader
+from holdfast.master.master import Master
+from holdfast.master.pipeline_keeper import PipelineKeeper
+from holdfast.master.ports import Clock
+from holdfast.master.trail import Trail
+from holdfast.wire.messages import Held, TaskKey
+
+LOOK_S = 1.0
+RATE_S = 10.0
+"""Rates are taken over about so long."""
+
+GONE_KEPT = 1_000
+PAST_KEPT = 200
+"""Of so many jobs that are over this leader still knows how they went."""
+STACKS_KEPT = 500
+LOOKS_TOGETHER = 200
+
+TaskId = tuple[int, str]
+
+
+Point = tuple[float, int, int]
+"""A moment, and the rows that a task had read and written by then."""
+
+
+@dataclass(slots=True)
+class Rate:
+    """How far a task is now, and was a while ago.  There are thousands: three points must do."""
+
+    attempt: int
+    start: Point
+    middle: Point
+    last: Point
+
+    @classmethod
+    def of(cls, now_s: float, held: Held) -> "Rate":
+        """Begin to count."""
+        point = (now_s, held.read, held.written)
+        return cls(held.attempt, point, point, point)
+
+    def take(self, now_s: float, held: Held) -> None:
+        """Note how far a task is.  Another attempt counts from where it was restored."""
+        before, point = self.last, (now_s, held.read, held.written)
+        self.last = point
+        if held.attempt != self.attempt or held.read < before[1]:
+            self.attempt = held.attempt
+            self.start = self.middle = point
+        elif now_s - self.middle[0] >= RATE_S / 2:
+            self.start, self.middle = self.middle, point
+
+    def per_second(self) -> tuple[float, float]:
+        """Return rows read and written a second."""
+        (from_s, read, written), (to_s, read_now, written_now) = self.start, self.last
+        if from_s == to_s:
+            return 0.0, 0.0
+        span_s = max(to_s - from_s, 0.001)
+        return (read_now - read) / span_s, max(0.0, (written_now - written) / span_s)
+
+
+@dataclass
+class Sight:
+    """One life of a job as this leader has seen it."""
+
+    job: Job
+    checks: dict[int, Checks] = field(default_factory=dict)
+    trails: dict[int, Trail] = field(default_factory=dict)
+    pipelines: dict[int, Pipeline] = field(default_factory=dict)
+    rates: dict[TaskId, Rate] = field(default_factory=dict)
+    restarts: int = 0
+    looks: int = 0
+    """Counts what was taken in: until it grows, nothing that is shown of this life has changed."""
+
+    @property
+    def events(self) -> list[Happened]:
+        """What happened to the job, its pipelines and tasks, the oldest first."""
+        return events_of(self.trails)
+
+    @property
+    def started_s(self) -> float:
+        """The date at which it first ran; 0 if that is not known."""
+        told = self.trails.get(0, Trail()).events
+        return next((e.at_s for e in told if (e.what, e.status) == ("job", "RUNNING")), 0.0)
+
+    def rate(self) -> tuple[float, float]:
+        """Return the rows read and written a second, over all tasks."""
+        each = [r.per_second() for r in self.rates.values()]
+        return sum(r for r, _ in each), sum(w for _, w in each)
+
+
+class Board:
+    """Everything that this master shows beyond what the records say."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._dirty: set[str] = set()
+        self._stirred = asyncio.Event()
+        self._grown = asyncio.Event()
+        self._looked_s = 0.0
+        self.term = 0
+        self.version = 0
+        self.lives: dict[str, Sight] = {}
+        self.gone: dict[str, Job] = {}
+        self.past: dict[str, Sight] = {}
+        self.stacks: OrderedDict[tuple[TaskKey, int], str] = OrderedDict()
+
+    def failed(self, held: Held) -> None:
+        """Hear from a worker where a failure came from."""
+        self.stacks[held.key, held.attempt] = held.stack
+        while len(self.stacks) > STACKS_KEPT:
+            self.stacks.popitem(last=False)
+
+    def stack(self, key: TaskKey, attempt: int) -> str:
+        """Return where an attempt's failure came from; "" if this master did not hear of it."""
+        return self.stacks.get((key, attempt), "")
+
+    def wrote(self, key: str) -> None:
+        """Hear that this master changed a record."""
+        if key.startswith(("job/", "pipeline/")):
+            self._dirty.add(key.split("/")[1])
+            self._stirred.set()
+
+    async def run(self, master: Master) -> None:
+        """Look whenever something was written, and once a second, until cancelled."""
+        while True:
+            self.look(master)
+            if self._dirty:
+                await asyncio.sleep(0)  # a new leader has thousands to look at, and a lease to keep
+                continue
+            self._stirred.clear()
+            try:
+                async with asyncio.timeout(LOOK_S):
+                    await self._stirred.wait()
+                await asyncio.sleep(0)  # the keeper takes the new state in first
+            except TimeoutError:
+                pass
+
+    async def changed(self, since: int, wait_s: float) -> int:
+        """Return the present version, once it is another than `since` or after a while."""
+        try:
+            async with asyncio.timeout(wait_s):
+                while self.version == since:
+                    await self._grown.wait()
+        except TimeoutError:
+            pass
+        return self.version
+
+    def look(self, master: Master) -> None:
+        """Take in what changed."""
+        leader, now_s = master.leader, self._clock.now()
+        if leader is None or not leader.loaded:
+            if self.term:
+                self.term, self.lives, self.gone, self.past = 0, {}, {}, {}
+                self._grow()
+            return
+        if leader.desk.number != self.term:
+            self.term, self.lives, self.gone, self.past = leader.desk.number, {}, {}, {}
+            self._dirty = set(leader.jobs)
+        due = now_s - self._looked_s >= LOOK_S
+        if due:
+            self._looked_s = now_s
+            self._dirty |= set(leader.jobs) ^ set(self.lives)
+            self._count(leader, now_s)
+        dirty = set(islice(self._dirty, LOOKS_TOGETHER))
+        self._dirty -= dirty
+        for job in dirty:
+            self._look_at(leader, job)
+        if dirty or due:
+            self._grow()
+
+    def remembered(self, job: Job) -> Sight | None:
+        """Return how a buried life of a job went, if this leader has seen it."""
+        found = self.past.get(job.id)
+        return found if found and found.job.incarnation == job.incarnation else None
+
+    def _grow(self) -> None:
+        self.version += 1
+        self._grown.set()
+        self._grown = asyncio.Event()
+
+    def _look_at(self, leader: Leader, job: str) -> None:
+        keeper = leader.jobs.get(job)
+        if keeper is None:
+            old = self.lives.pop(job, None)
+            if old:
+                old.rates = {}
+                self.gone[job] = old.job
+                self.past[job] = old
+                for kept, most in ((self.gone, GONE_KEPT), (self.past, PAST_KEPT)):
+                    while len(kept) > most:
+                        del kept[next(iter(kept))]
+            return
+        sight = self.lives.get(job)
+        if sight is None or sight.job.incarnation != keeper.state.incarnation:
+            self.gone.pop(job, None)
+            self.past.pop(job, None)
+            sight = self.lives[job] = Sight(keeper.state)
+        sight.job, sight.trails[0] = keeper.state, keeper.trail
+        sight.looks += 1
+        for part in keeper.pipelines.values():
+            self._look_at_part(sight, part)
+
+    def _look_at_part(self, sight: Sight, keeper: PipelineKeeper) -> None:
+        pipeline, number = keeper.state, keeper.state.number
+        before = sight.pipelines.get(number)
+        if before is pipeline:
+            return
+        checks = sight.checks.get(number)
+        if checks is None:
+            checks = sight.checks[number] = Checks()
+            checks.begin(pipeline, keeper.trail, self.term)
+        checks.take(pipeline, keeper.trail)
+        sight.trails[number] = keeper.trail
+        latest = pipeline.checkpoints.latest
+        gathering = keeper.gathering
+        if gathering and latest and gathering.number == latest.number and gathering.complete:
+            checks.written = tuple(w for a in gathering.acks for w in a.counts.written)
+        old = before.tasks if before else ()
+        anew = sum(n.restarts - o.restarts for o, n in zip(old, pipeline.tasks, strict=False))
+        sight.restarts += anew if before else sum(t.restarts for t in pipeline.tasks)
+        checks.restored += anew if latest else 0
+        sight.pipelines[number] = pipeline
+
+    def _count(self, leader: Leader, now_s: float) -> None:
+        """Take in how far each task is, from the last heartbeats; what nobody runs has no rate."""
+        running: dict[str, dict[TaskId, Rate]] = {}
+        for seen in leader.crew.seen.values():
+            for held in seen.hello.held:
+                sight = self.lives.get(held.key.job)
+                if sight and sight.job.incarnation == held.key.incarnation:
+                    one = (held.key.pipeline, held.key.task)
+                    rate = sight.rates.get(one)
+                    if rate:
+                        rate.take(now_s, held)
+                    else:
+                        rate = Rate.of(now_s, held)
+                    running.setdefault(held.key.job, {})[one] = rate
+        for job, sight in self.lives.items():
+            sight.rates = running.get(job, {})
+            sight.looks += 1

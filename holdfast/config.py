@@ -1,0 +1,399 @@
+"""How a node is set: one YAML file, environment variables and flags, declared once.
+
+A flag wins over the environment, that over the file, that over the default.  Every mistake is told
+at once, with the nearest good name.  Without any setting, a master and a worker on one machine find
+each other through Holdfast's home folder.
+"""
+
+import os
+import secrets
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from holdfast.connect.options import OptionInfo, describe, option, options, read_options
+from holdfast.connect.report import Report
+from holdfast.errors import Place, UserError
+from holdfast.master.ports import Settings
+from holdfast.master_urls import url_problem
+from holdfast.model.secret import MASK, Secret
+from holdfast.model.tree import Block, Entry, Items, Node, Scalar
+from holdfast.plan.mask import masked_text
+from holdfast.plan.syntax import Unreadable
+from holdfast.plan.yaml_file import parse_yaml
+from holdfast.worker import home
+
+PREFIX = "HOLDFAST_"
+LISTEN = "127.0.0.1:5801"
+TIDY_S = 60.0
+"""How often a leader writes down how long it has led: what saved states are kept by."""
+
+
+@options
+class OpenLineage:
+    """Where run events of jobs are sent to."""
+
+    #: The whole URL, e.g. http://marquez:5000/api/v1/lineage.
+    url: str
+    #: Sent as a bearer token.
+    api_key: Secret | None = None
+    #: The namespace of the jobs.
+    namespace: str = "holdfast"
+    #: How often a running job may say so.
+    running_s: float = option(60.0, at_least=1.0)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Say what no option shows alone."""
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            yield "url", "openlineage.url must be a URL such as http://host:5000/api/v1/lineage."
+        if parts.username or parts.password:
+            yield "url", "openlineage.url must not hold a password; give api_key."
+
+
+@options
+class Config:
+    """Every option of a node."""
+
+    #: This process's name in logs and answers; the machine's name and the process id by default.
+    name: str = ""
+    #: Where control state lives, e.g. sqlite:/var/lib/holdfast/store.db or etcd:http://host:2379.
+    store: str = ""
+    #: Where checkpoints are kept: a folder, s3://bucket/path?endpoint=..., or Arrow's other URIs.
+    blobs: str = ""
+    #: The address a master answers on.
+    listen: str = LISTEN
+    #: The URL at which clients and workers reach this master; made from `listen` by default.
+    advertise: str = ""
+    #: The URLs of all masters, for workers and clients.
+    masters: list[str] = option([])
+    #: The secret that masters and their admins share; better kept in token_file.
+    token: Secret | None = None
+    #: The file that holds the token; made at the first start where it is the default one.
+    token_file: str = ""
+    #: The secret with which workers join; made from the token where it is not given.
+    join_token: Secret | None = None
+    #: The file that holds the join token, for workers that must not have the masters' token.
+    join_token_file: str = ""
+    #: The file with what seals job files in the store, a line each: the first for new ones, all of
+    #: them for old ones; the token where it is not given.
+    seal_key_file: str = ""
+    #: The PEM file of a master's certificate; with it, the master answers over TLS alone.
+    tls_cert: str = ""
+    #: The PEM file of that certificate's key.
+    tls_key: str = ""
+    #: The PEM file of authorities: masters let in only clients and workers with their certificates.
+    tls_client_ca: str = ""
+    #: The PEM file of the authorities that workers and clients trust; the machine's own by default.
+    tls_ca: str = ""
+    #: The PEM file of the certificate that a worker or client shows.
+    tls_client_cert: str = ""
+    #: The PEM file of that certificate's key.
+    tls_client_key: str = ""
+    #: Let a master listen on a public address without TLS, in a network where nobody listens.
+    insecure: bool = False
+    #: A path under which SeaTunnel's REST paths are answered too, as its http.context-path.
+    context_path: str = ""
+    #: The masters' environment variables that job texts sent to them may use as ${NAME}.
+    job_environment: list[str] = option([])
+    #: The folders that jobs may read and write, as the masters see them; any by default.
+    file_roots: list[str] = option([])
+    #: How many parallel readers a worker runs at once; 0: twice its cores, at least 8.
+    slots: int = option(0, at_least=0)
+    #: How many cores a worker's local Spark uses; 0: all.
+    cores: int = option(0, at_least=0)
+    #: What a worker is marked with, for jobs with a tag_filter.
+    tags: dict[str, str] = option({})
+    #: Spark's settings for a worker, e.g. spark.master and spark.executor.memory.
+    spark: dict[str, str] = option({})
+    #: Connectors to load from .py files or modules, beside the installed ones.
+    plugins: list[str] = option([])
+    #: Let jobs run Python functions that their files name.
+    allow_python: bool = False
+    #: What becomes of a job that all connected workers, empty, could not carry: it waits for more
+    #: of them, or its submit is refused.
+    too_large: Literal["wait", "refuse"] = "wait"
+    #: How long a leader may be silent before another master takes over.
+    lease_s: float = option(3.0, at_least=0.5)
+    #: How often a standby looks whether somebody leads.
+    campaign_s: float = option(0.2, at_least=0.05)
+    #: How often a stream's checkpoint is due where its job file does not say.
+    interval_s: float = option(10.0, at_least=0.1)
+    #: How long a checkpoint may take where the job file does not say.
+    timeout_s: float = option(60.0, at_least=0.1)
+    #: How long a worker may be silent before its tasks run elsewhere.
+    worker_lost_s: float = option(10.0, at_least=1.0)
+    #: How long a task may stand still before it is started anew.
+    progress_s: float = option(300.0, at_least=1.0)
+    #: How long the id of an ended job stays taken.
+    tombstone_s: float = option(60.0, at_least=0.0)
+    #: How long a worker goes on without hearing any leader.
+    orphan_s: float = option(60.0, at_least=1.0)
+    #: How often a worker says that it is there.
+    beat_s: float = option(0.5, at_least=0.05)
+    #: How long Spark may take to start before its worker starts anew.
+    spark_start_s: float = option(300.0, at_least=1.0)
+    #: How long Spark's Java process may not answer before its worker starts anew.
+    spark_silent_s: float = option(60.0, at_least=5.0)
+    #: How long a worker that is told to end waits for its tasks to go on elsewhere.
+    leave_s: float = option(25.0, at_least=0.0)
+    #: How many ended jobs are remembered.
+    history: int = option(1000, at_least=1)
+    #: The folder for logs.
+    logs: str = ""
+    #: The hosts that jobs may have masters post reports to (http-report), each with a port or not.
+    report_hosts: list[str] = option([])
+    #: Where the leader sends OpenLineage run events: url, api_key, namespace, running_s.
+    openlineage: OpenLineage | None = None
+
+    def settings(self) -> Settings:
+        """Return how patient a master of this config is."""
+        return Settings(
+            lease_s=self.lease_s,
+            campaign_s=self.campaign_s,
+            worker_lost_s=self.worker_lost_s,
+            progress_s=self.progress_s,
+            interval_s=self.interval_s,
+            timeout_s=self.timeout_s,
+            tombstone_s=self.tombstone_s,
+            history=self.history,
+            tidy_s=TIDY_S,
+        )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Say what no option shows alone."""
+        if _address(self.listen) is None:
+            yield "listen", f"listen must be HOST:PORT, not '{self.listen}'."
+        if bool(self.tls_cert) != bool(self.tls_key):
+            yield "tls_cert", "tls_cert and tls_key belong together: give both or none."
+        if self.tls_client_ca and not self.tls_cert:
+            yield "tls_client_ca", "tls_client_ca needs tls_cert: without TLS nobody shows one."
+        for url in self.masters:
+            if (wrong := url_problem(url)) is not None:
+                said = f"masters must be URLs such as http://{LISTEN}, not '{url}'{wrong}."
+                yield "masters", said
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """A config with nothing left open, and where each value came from."""
+
+    config: Config
+    origins: Mapping[str, str]
+
+    def shown(self) -> str:
+        """Return it as YAML, without secrets, with the origin of each value beside it."""
+        lines = []
+        for info in describe(Config):
+            value = _yaml(getattr(self.config, info.name), info.name)
+            lines.append(f"{info.key}: {value}  # {self.origins[info.name]}")
+        return "\n".join(lines)
+
+
+def options_of_a_node() -> tuple[OptionInfo, ...]:
+    """Return every option, as help and flags show it."""
+    return describe(Config)
+
+
+def flag(info: OptionInfo) -> str:
+    """Return an option's flag."""
+    return "--" + info.name.replace("_", "-")
+
+
+def load_config(
+    flags: Mapping[str, str], environ: Mapping[str, str], file: str | None = None
+) -> Effective:
+    """Read a config from all its places.  Raises every mistake together."""
+    report = Report()
+    named = file or environ.get(PREFIX + "CONFIG")
+    layers = [_file(Path(named), report) if named else {}, _environment(environ), _flags(flags)]
+    entries: dict[str, Entry] = {}
+    origins = {info.name: "default" for info in describe(Config)}
+    for layer, origin in zip(layers, (str(named), "environment", "flag"), strict=True):
+        for key, entry in layer.items():
+            entries[key] = entry
+            origins[key] = origin
+    block = Block(tuple(entries.values()), Place("configuration", 1, 1))
+    config = read_options(Config, block, "config", report)
+    if report.mistakes or config is None:
+        raise UserError(
+            "\n".join(_told(m.place, m.message) for m in report.mistakes), code="config"
+        )
+    names = {f.name for f in fields(Config)}
+    return Effective(_completed(config), {k: v for k, v in origins.items() if k in names})
+
+
+def find_token(config: Config, *, create: bool) -> Secret:
+    """Return the shared secret.  `create`: make the default file if there is none."""
+    if config.token:
+        return config.token
+    path = Path(config.token_file)
+    try:
+        if create and path == _cluster() / "token":
+            _create_token(path)
+        token = path.read_text().strip()
+    except OSError as error:
+        raise UserError(
+            f"The token file {path} cannot be read: {error.strerror}. Start a master on this"
+            " machine first, or give token_file (or HOLDFAST_TOKEN) as the masters have it.",
+            code="config.token",
+        ) from error
+    if not token:
+        raise UserError(f"The token file {path} is empty. Write the masters' token into it.")
+    return Secret(token)
+
+
+def first_time(config: Config) -> bool:
+    """Say whether the token that was made here has not been shown yet; it is from now on."""
+    path = Path(config.token_file)
+    if config.token or path != _cluster() / "token":
+        return False
+    try:
+        os.close(os.open(path.with_name("token_shown"), os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return False
+    return True
+
+
+def host_and_port(config: Config) -> tuple[str, int]:
+    """Return what a master listens on."""
+    found = _address(config.listen)
+    assert found is not None
+    return found
+
+
+def _cluster() -> Path:
+    return home.root() / "cluster"
+
+
+def _completed(config: Config) -> Config:
+    """Fill in the defaults that depend on this machine."""
+    folder = _cluster()
+    cores = config.cores or os.cpu_count() or 1
+    scheme = "https" if config.tls_cert or config.tls_ca else "http"
+    host, port = _address(config.listen) or ("", 0)
+    reached = socket.gethostname() if host in ("0.0.0.0", "::", "") else host
+    return replace(
+        config,
+        name=config.name or f"{socket.gethostname()}-{os.getpid()}",
+        store=config.store or f"sqlite:{folder / 'store.db'}",
+        blobs=config.blobs or str(folder / "blobs"),
+        advertise=config.advertise or f"{scheme}://{_bracketed(reached)}:{port}",
+        masters=config.masters or [f"{scheme}://{LISTEN}"],
+        token_file=config.token_file or str(folder / "token"),
+        slots=config.slots or max(8, 2 * cores),
+        logs=config.logs or str(home.root() / "logs"),
+    )  # fmt: skip
+
+
+def _file(path: Path, report: Report) -> dict[str, Entry]:
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise UserError(f"The config file {path} cannot be read: {error.strerror}.") from error
+    if all(line.startswith("#") for line in text.split("\n") if line.strip()):
+        return {}
+    try:
+        tree = parse_yaml(text, str(path))
+    except Unreadable as stopped:
+        report.mistakes.append(stopped.mistake)
+        return {}
+    return {e.key: e for e in _joined(tree)}
+
+
+def _joined(tree: Block) -> Iterator[Entry]:
+    """Yield the entries, `spark.x: y` at the top put into the block `spark`."""
+    spark = [e for e in tree.entries if e.key.startswith("spark.")]
+    block = tree.find("spark")
+    inner = block.node.entries if block and isinstance(block.node, Block) else ()
+    yield from (e for e in tree.entries if e not in spark and e is not block)
+    if block and not isinstance(block.node, Block):
+        yield block
+    elif spark or block:
+        place = block.place if block else spark[0].place
+        yield Entry("spark", Block((*inner, *spark), place), place)
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, Entry]:
+    """Read HOLDFAST_...; other variables of that prefix belong to other parts."""
+    given = {i.name: environ.get(PREFIX + i.name.upper(), "") for i in describe(Config)}
+    return {k: _entry(k, v, f"{PREFIX}{k.upper()}") for k, v in given.items() if v}
+
+
+def _flags(flags: Mapping[str, str]) -> dict[str, Entry]:
+    return {k: _entry(k, v, "--" + k.replace("_", "-")) for k, v in flags.items()}
+
+
+def _entry(name: str, text: str, origin: str) -> Entry:
+    """Return a text as the option's kind asks: a list by commas, a block by k=v,k=v."""
+    place = Place(origin, 0, 0)
+    kind = next(i.kind for i in describe(Config) if i.name == name)
+    node: Node = Scalar(text, text, place)
+    if kind.startswith("list"):
+        parts = [p.strip() for p in text.split(",") if p.strip()]
+        node = Items(tuple(Scalar(p, p, place) for p in parts), place)
+    elif kind.startswith("block"):
+        pairs = [p.strip().partition("=") for p in text.split(",") if p.strip()]
+        node = Block(tuple(Entry(k, Scalar(v, v, place), place) for k, _, v in pairs), place)
+    return Entry(name, node, place)
+
+
+def _told(place: Place, message: str) -> str:
+    message = message.removeprefix("config: ")
+    return f"{place}: {message}" if place.line else f"{place.file}: {message}"
+
+
+def _address(text: str) -> tuple[str, int] | None:
+    host, colon, port = text.rpartition(":")
+    return (host.strip("[]"), int(port)) if colon and port.isdigit() else None
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _create_token(path: Path) -> None:
+    """Make a token that only this user reads; whoever comes second finds the first one's."""
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = path.with_name(f".token-{secrets.token_hex(4)}")
+    descriptor = os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(secrets.token_urlsafe(32) + "\n")
+    try:
+        os.link(fresh, path)
+    except FileExistsError:
+        return
+    finally:
+        fresh.unlink()
+
+
+def _yaml(value: Any, name: str) -> str:
+    """Return a value for people: JSON is YAML, and is one line."""
+    match value:
+        case None:
+            return '""'
+        case Secret():
+            return f'"{MASK}"'
+        case OpenLineage():
+            return _yaml({f.name: getattr(value, f.name) for f in fields(OpenLineage)}, name)
+        case bool():
+            return str(value).lower()
+        case dict():
+            inner = (f"{k}: {_yaml(_hidden(k, v), k)}" for k, v in value.items())
+            return "{" + ", ".join(inner) + "}"
+        case list():
+            return "[" + ", ".join(_yaml(v, name) for v in value) + "]"
+        case str():
+            return f'"{masked_text(value)}"'
+    return str(value)
+
+
+def _hidden(key: str, value: str) -> str:
+    """Mask a Spark setting that is a secret by its name."""
+    word = key.lower()
+    return MASK if any(part in word for part in ("password", "secret", "token")) else value

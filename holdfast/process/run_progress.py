@@ -1,0 +1,107 @@
+"""What becomes of a job that runs in this process: how far it is, what failed, how it ended.
+
+All of it is read off the records; only the errors themselves, with their causes, come straight from
+the attempts, because a record keeps no more than their words.
+"""
+
+from collections.abc import Callable, Iterable
+
+from holdfast.core.job import TERMINAL, JobStatus
+from holdfast.core.pipeline import ACTIVE, FAILED, FAILING, Pipeline
+from holdfast.errors import HoldfastError
+from holdfast.master.job_keeper import JobKeeper
+from holdfast.process.patience import PatientTables
+from holdfast.process.run_outcome import Outcome, Status, View
+from holdfast.wire.messages import TaskKey
+from holdfast.worker.attempt import Attempt
+from holdfast.worker.failures import GONE
+from holdfast.worker.meter import Measured
+
+
+class Story:
+    """One job's story so far.  `outcome` is None until it has ended."""
+
+    def __init__(self, say: Callable[[str], None], tables: PatientTables) -> None:
+        self.name = ""
+        self.outcome: Outcome | None = None
+        self._say = say
+        self._tables = tables
+        self._committed = 0
+        self._retries: dict[int, int] = {}
+        self._errors: dict[tuple[int, str, int], HoldfastError] = {}
+        self._ended: dict[TaskKey, Attempt] = {}
+
+    def ended(self, attempt: Attempt) -> None:
+        """Take in that an attempt was stopped or has failed."""
+        key = attempt.key
+        self._ended[key] = attempt
+        if attempt.error:
+            self._errors[key.pipeline, key.task, attempt.number] = attempt.error
+
+    def see(self, keeper: JobKeeper) -> None:
+        """Take in how the job's records stand."""
+        pipelines = [p.state for p in keeper.pipelines.values()]
+        self._committed = sum(map(_visible, pipelines))
+        for pipeline in pipelines:
+            before = self._retries.get(pipeline.number, 0)
+            self._retries[pipeline.number] = pipeline.retries
+            if pipeline.retries > before and pipeline.status is ACTIVE:
+                self._say_retry(pipeline)
+        job = keeper.state
+        if job.status in TERMINAL and self.outcome is None:
+            error = self._error(pipelines, job.reason) if job.status is JobStatus.FAILED else None
+            self.outcome = Outcome(Status(job.status.value), error)
+
+    def view(self, running: Iterable[Attempt]) -> View:
+        """Return how far the job has come.  Any thread may ask."""
+        latest = {**self._ended, **{a.key: a for a in running}}
+        counts = [a.tally.counts() for a in latest.values()]
+        written: dict[tuple[str, str], tuple[int, int]] = {}
+        for one in (w for c in counts for w in c.written):
+            rows, size = written.get((one.sink, one.table), (0, 0))
+            written[one.sink, one.table] = (rows + one.rows, size + one.bytes)
+        moving = [a.tally.moving() for a in latest.values()]
+        return View(
+            name=self.name,
+            read=sum(c.read for c in counts),
+            written=written,
+            committed=self._committed,
+            rejected=sum(c.rejected for c in counts),
+            moving=Measured(
+                sum(m.rows_in for m in moving),
+                sum(m.bytes_in for m in moving),
+                sum(m.rows_out for m in moving),
+                sum(m.bytes_out for m in moving),
+            ),
+        )
+
+    def _say_retry(self, pipeline: Pipeline) -> None:
+        last = pipeline.failures[-1]
+        error = self._errors.get((pipeline.number, last.task, last.attempt))
+        if error and error.code == GONE:
+            return  # there is no Spark left to try it on
+        latest = pipeline.checkpoints.latest
+        self._say(
+            f"{str(error or last.reason).rstrip('.')}."
+            f" Retry {pipeline.retries} of {pipeline.retry_times}"
+            f" in {pipeline.policy.retry_interval_s:g} s,"
+            f" from {f'checkpoint {latest.number}' if latest else 'the beginning'}."
+        )
+
+    def _error(self, pipelines: list[Pipeline], reason: str) -> HoldfastError:
+        """Return the very error that failed the job, which says more than its record does."""
+        failed = [p for p in pipelines if p.status in (FAILING, FAILED) and p.failures]
+        last = failed[0].failures[-1] if failed else None
+        known: HoldfastError | None = None
+        if last and last.task:
+            known = self._errors.get((failed[0].number, last.task, last.attempt))
+        elif last and self._tables.error and str(self._tables.error) in last.reason:
+            known = self._tables.error
+        return known or HoldfastError(reason, code="job.failed")
+
+
+def _visible(pipeline: Pipeline) -> int:
+    """Return how many rows the commits so far have made visible."""
+    through = pipeline.commits.through
+    done = [c for c in pipeline.checkpoints.kept if c.number == through]
+    return done[0].totals.written if done else 0

@@ -1,0 +1,1 @@
+"""Who may do what: sealed job files, the cluster's secrets, and paths that jobs may name."""
