@@ -115,7 +115,7 @@ formats: $(READY) ## Every format beside pyarrow, DuckDB, openpyxl and others (O
 	@$(PY) -m pytest -m "" tests/formats $(if $(ONLY),-k "$(ONLY)") $(if $(PLANTED),-k planted)
 
 jar: $(READY) ## Compile what of Holdfast runs inside Spark's JVM anew
-	@$(PY) -m holdfast.worker.jars.build
+	@$(PY) -m holdfast.spark.jars.build
 
 ui: ## Build the pages anew (needs npm; users never do)
 	@cd ui && npm install --no-save --ignore-scripts --no-audit --no-fund --silent && npm run build --silent

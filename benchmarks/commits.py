@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 
 from benchmarks.report import Bar, Plot, Report, holdfast, publish, versions
 from holdfast.connect.sink import Sink
+from holdfast.spark import session
 from holdfast.testing.check_sink import SinkWorld
 from holdfast.testing.sink_bench import SinkBench
-from holdfast.worker import driver
 from tests.conformance import test_sink_delta, test_sink_iceberg, test_sink_paimon
 
 GROWTH_MOST = 1.5
@@ -37,11 +37,11 @@ LAKES: dict[str, tuple[Opened, Read]] = {
 def main(results: Path) -> bool:
     """Commit three hundred times to each, print the table, write JSON; say if the bar was met."""
     folder = Path(tempfile.mkdtemp(prefix="holdfast-bench-"))
-    starting = driver.begin({}, None, folder / "spark.log")
+    starting = session.begin({}, None, folder / "spark.log")
     try:
         found = {name: _grow(name, folder, starting.session()) for name in LAKES}
     finally:
-        driver.stop(starting)
+        session.stop(starting)
         shutil.rmtree(folder, ignore_errors=True)
     return publish(_answer(found), results)
 

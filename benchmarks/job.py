@@ -10,7 +10,8 @@ from datetime import datetime
 from pathlib import Path
 
 from benchmarks.measure import Cost, run
-from holdfast.worker import home, java
+from holdfast.files import state_dir
+from holdfast.spark import java
 
 COLUMNS = {
     "id": "bigint", "customer": "int", "amount": "decimal(12,2)", "price": "double",
@@ -85,7 +86,7 @@ def java_for_scripts() -> list[str]:
     if os.environ.get("JAVA_HOME") or shutil.which("java"):
         return []
     # As it is, Spark's launcher would ask it for a module that it does not have.
-    return ["env", f"JAVA_HOME={java.submit_home(java.find(), home.cache())}"]
+    return ["env", f"JAVA_HOME={java.submit_home(java.find(), state_dir.cache())}"]
 
 
 def run_job(folder: Path, text: str, slices: bool = False) -> Cost:

@@ -20,13 +20,13 @@ from typing import Any
 
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from holdfast.worker import driver
+from holdfast.spark import session
 
 sink, source, out, state, schema, sample = sys.argv[1:7]
 told_to_end = threading.Event()
 signal.signal(signal.SIGTERM, lambda *_: told_to_end.set())
 Path(state).mkdir(parents=True)
-starting = driver.begin(
+starting = session.begin(
     {"spark.sql.streaming.numRecentProgressUpdates": "100000"}, None, Path(state) / "spark.log"
 )
 spark = starting.session()
@@ -66,4 +66,4 @@ while not told_to_end.wait(1.0):
         raise SystemExit(str(query.exception()))
 batches = [json.loads(p.json) for p in query.recentProgress]
 Path(state, "progress.json").write_text(json.dumps(batches))
-driver.stop(starting)
+session.stop(starting)

@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
-from holdfast.worker import java
+from holdfast.spark import java
 
 Cell = str | int | float | None
 Row = Mapping[str, Cell]

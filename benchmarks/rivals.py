@@ -13,7 +13,7 @@ from benchmarks import report, seatunnel
 from benchmarks.job import moving_s
 from benchmarks.measure import Cost, middle
 from benchmarks.threads import Threads
-from holdfast.worker import java
+from holdfast.spark import java
 
 OURS, SCRIPT = "Holdfast", "PySpark"
 DLT, DLT_ARROW = "dlt", "dlt fed with Arrow"

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from holdfast.connect.options import OptionInfo, describe, option, options, read_options
 from holdfast.connect.report import Report
 from holdfast.errors import Place, UserError
+from holdfast.files import state_dir
 from holdfast.master.ports import Settings
 from holdfast.master_urls import url_problem
 from holdfast.model.secret import MASK, Secret
@@ -24,7 +25,6 @@ from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 from holdfast.plan.mask import masked_text
 from holdfast.plan.syntax import Unreadable
 from holdfast.plan.yaml_file import parse_yaml
-from holdfast.worker import home
 
 PREFIX = "HOLDFAST_"
 LISTEN = "127.0.0.1:5801"
@@ -266,7 +266,7 @@ def host_and_port(config: Config) -> tuple[str, int]:
 
 
 def _cluster() -> Path:
-    return home.root() / "cluster"
+    return state_dir.root() / "cluster"
 
 
 def _completed(config: Config) -> Config:
@@ -285,7 +285,7 @@ def _completed(config: Config) -> Config:
         masters=config.masters or [f"{scheme}://{LISTEN}"],
         token_file=config.token_file or str(folder / "token"),
         slots=config.slots or max(8, 2 * cores),
-        logs=config.logs or str(home.root() / "logs"),
+        logs=config.logs or str(state_dir.root() / "logs"),
     )  # fmt: skip
 
 

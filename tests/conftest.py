@@ -7,7 +7,7 @@ import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.worker import driver
+from holdfast.spark import session
 
 # A slow machine is no broken property.
 hypothesis.settings.register_profile("house", deadline=None)
@@ -20,8 +20,8 @@ os.environ.setdefault("HOLDFAST_AOT", "use")
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A local Spark on two cores, started as jobs start it, with the settings jobs run with."""
-    starting = driver.begin({}, 2, tmp_path_factory.mktemp("logs") / "spark.log")
+    starting = session.begin({}, 2, tmp_path_factory.mktemp("logs") / "spark.log")
     try:
         yield starting.session()
     finally:
-        driver.stop(starting)
+        session.stop(starting)

@@ -36,9 +36,11 @@ MAY_IMPORT = {
     "master": {"core", "store", "wire", "model", "errors"},
     "testing": {"connect", "store", "model", "errors"},
     "connectors": {"connect", "model", "errors", "connectors"},
-    "worker": {"wire", "core", "plan", "connect", "model", "errors"},
-    "security": {"config", "worker", "model", "errors"},
-    "config": {"master", "master_urls", "plan", "connect", "worker", "model", "errors"},
+    "files": {"model", "errors"},
+    "spark": {"connect", "files", "model", "errors"},
+    "worker": {"wire", "core", "plan", "connect", "spark", "model", "errors"},
+    "security": {"config", "files", "model", "errors"},
+    "config": {"master", "master_urls", "plan", "connect", "files", "model", "errors"},
     "master_urls": set(),
     "client": {"api", "master", "master_urls", "model", "errors"},
     "api": {
@@ -63,7 +65,9 @@ MAY_IMPORT = {
         "master_urls",
         "model",
         "plan",
+        "files",
         "security",
+        "spark",
         "store",
         "wire",
         "worker",
@@ -77,7 +81,9 @@ MAY_IMPORT = {
         "model",
         "plan",
         "process",
+        "files",
         "security",
+        "spark",
         "worker",
     },
     "__init__": {"cli", "client", "connect", "model", "errors", "process"},
@@ -148,7 +154,7 @@ def test_decisions_are_pure(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_spark_is_imported_late(path: Path) -> None:
-    if path.name == "spark_daemon.py":
+    if path.name == "python_daemon.py":
         pytest.skip("runs inside Spark's Python workers, whose parent it is")
     assert not {name.split(".")[0] for name in module_level_imports(parsed(path))} & LAZY_ONLY
 

@@ -11,11 +11,12 @@ from holdfast.cli.terminal import screen, show_warnings
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.errors import UsageError
+from holdfast.files import state_dir
 from holdfast.model.tree import Block
 from holdfast.plan.draw import draw_mermaid, draw_text, plan_json
 from holdfast.plan.foresee import foresee
 from holdfast.plan.variables import parse_assignments
-from holdfast.worker import driver, home
+from holdfast.spark import session as driver
 from holdfast.worker.connect import look_at_places
 from holdfast.worker.expect import expected_tables, look_at_sinks
 
@@ -135,7 +136,7 @@ def check_here(
     registry = Registry.load(plugins)
     job = checked(tree, path, registry, report, allow_python=allow_python)
     if connect:
-        starting = driver.begin(spark_settings(tree), None, home.logs() / "check.spark.log")
+        starting = driver.begin(spark_settings(tree), None, state_dir.logs() / "check.spark.log")
         try:
             look_at_places(job, registry, starting.session, report, allow_python=allow_python)
         finally:
@@ -179,7 +180,7 @@ def plan(
     show_warnings(report.warnings)
     tables = None
     if schemas:
-        starting = driver.begin(spark_settings(tree), None, home.logs() / "plan.spark.log")
+        starting = driver.begin(spark_settings(tree), None, state_dir.logs() / "plan.spark.log")
         try:
             session = starting.session()
             tables = expected_tables(job, registry, session, allow_python=allow_python)

@@ -16,12 +16,13 @@ from holdfast.cli.terminal import Progress, screen, show_warnings
 from holdfast.connect.registry import Registry
 from holdfast.connect.report import Report
 from holdfast.errors import HoldfastError
+from holdfast.files import state_dir
 from holdfast.plan.spec import Spec
 from holdfast.process.run_outcome import Outcome, Status, admit
 from holdfast.process.run_result import RunResult, result_of
-from holdfast.worker import aot, driver, home
+from holdfast.spark import session, startup_cache
 from holdfast.worker.attempt import Runner
-from holdfast.worker.meter import first_job_s
+from holdfast.worker.row_counts import first_job_s
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,12 +65,14 @@ def run_here(asked: Launch, signals: Signals) -> RunResult:
     report = Report(lenient=asked.lenient, allow_unset=asked.allow_unset)
     tree = read_tree(asked.file, asked.variables, report)
     number = asked.job_id or _new_id()
-    logged = asked.log_file or home.logs() / f"job-{number}.log"
+    logged = asked.log_file or state_dir.logs() / f"job-{number}.log"
     with ExitStack() as cleanup:
         cleanup.enter_context(logging_to(logged, terminal_json=asked.json_log))
         # The JVM boots while the file is checked, Python imports Spark, and a leader is elected.
-        starting = driver.begin(spark_settings(tree), asked.cores, logged.with_suffix(".spark.log"))
-        cleanup.callback(driver.stop, starting)
+        starting = session.begin(
+            spark_settings(tree), asked.cores, logged.with_suffix(".spark.log")
+        )
+        cleanup.callback(session.stop, starting)
         signals.check()
         registry = Registry.load(asked.plugins)
         python = asked.allow_python
@@ -92,11 +95,11 @@ def run_here(asked: Launch, signals: Signals) -> RunResult:
             outcome = follow(embedded, spark, quiet=asked.quiet or asked.json_log)
         except SystemExit:
             # Asked twice: with Spark gone, nothing that is left can take long.
-            driver.stop(starting)
+            session.stop(starting)
             raise
         if outcome.error:
             log.error("job failed", exc_info=outcome.error)
-    aot.train_in_background_if_missing()
+    startup_cache.train_in_background_if_missing()
     seconds = time.monotonic() - started_s
     return result_of(job, registry, number, outcome, embedded.view(), logged, seconds)
 

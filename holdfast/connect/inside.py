@@ -1,7 +1,7 @@
 """Calls of ours into Spark's JVM: one where PySpark would make dozens.
 
 Each call costs both processes a third of a millisecond, and all this is asked for each slice.  The
-other ends are `Copies` and `Figures` in `worker/jars`; one of each is kept for each Spark.
+other ends are `Copies` and `Figures` in `spark/jars`; one of each is kept for each Spark.
 """
 
 import threading

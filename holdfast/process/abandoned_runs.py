@@ -13,6 +13,7 @@ from pathlib import Path
 
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError, Unavailable, UserError
+from holdfast.files import state_dir
 from holdfast.master.desk import LEADER
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
@@ -23,7 +24,6 @@ from holdfast.process.committers import SinkTables
 from holdfast.process.failpoints import NoPoints
 from holdfast.store.open import open_store
 from holdfast.wire.messages import ToWorker
-from holdfast.worker import home
 
 STORE = "store.db"
 BLOBS = "blobs"
@@ -41,7 +41,7 @@ log = logging.getLogger("holdfast")
 
 async def finish_dead_runs(registry: Registry) -> None:
     """Finish and remove every dead run that began in the directory we are in."""
-    for scratch in await asyncio.to_thread(home.adopt_runs):
+    for scratch in await asyncio.to_thread(state_dir.adopt_runs):
         try:
             async with asyncio.timeout(RUN_S_MAX):
                 await _finish(scratch.run_folder(), registry)

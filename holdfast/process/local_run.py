@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import Fenced, HoldfastError, Unavailable, UserError
+from holdfast.files import state_dir
 from holdfast.master.master import Master
 from holdfast.master.ports import Points, Ports, Settings
 from holdfast.master.submit import new_records
@@ -37,9 +38,8 @@ from holdfast.process.run_progress import Story
 from holdfast.store.machine import network_kind
 from holdfast.store.open import open_store
 from holdfast.wire.messages import ToLeader, ToWorker
-from holdfast.worker import home
+from holdfast.worker.agent import Worker, WorkerSettings
 from holdfast.worker.attempt import Runner
-from holdfast.worker.worker import Worker, WorkerSettings
 
 NAME = "local"
 SLOTS = 1_000_000
@@ -327,7 +327,7 @@ def _folder(cleanup: AsyncExitStack, owes: Callable[[], bool]) -> Path:
 
     It is gone when this run ends, unless something is owed then: that is left to the next run.
     """
-    scratch = home.claim_scratch()
+    scratch = state_dir.claim_scratch()
     cleanup.callback(lambda: scratch.release() if owes() else scratch.remove())
     folder = scratch.run_folder()
     if network_kind(scratch.path):

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from holdfast.errors import HoldfastError, UserError
 from holdfast.model.job import Job, Role
-from holdfast.worker.meter import Measured
+from holdfast.worker.row_counts import Measured
 
 
 class Status(StrEnum):

@@ -15,7 +15,7 @@ from holdfast.process.run_outcome import Outcome, Status, View
 from holdfast.wire.messages import TaskKey
 from holdfast.worker.attempt import Attempt
 from holdfast.worker.failures import GONE
-from holdfast.worker.meter import Measured
+from holdfast.worker.row_counts import Measured
 
 
 class Story:

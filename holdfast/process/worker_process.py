@@ -19,11 +19,11 @@ from holdfast.process.event_trace import tracer_from_env
 from holdfast.process.failpoints import points_from_env
 from holdfast.process.links import Dialer
 from holdfast.security.identity import client_tls, join_token
-from holdfast.worker import driver
+from holdfast.spark import session
+from holdfast.spark.session import Starting
+from holdfast.worker.agent import Worker, WorkerSettings
 from holdfast.worker.attempt import Attempt, Runner
-from holdfast.worker.driver import Starting
 from holdfast.worker.probe import Bounds, Probe
-from holdfast.worker.worker import Worker, WorkerSettings
 
 log = logging.getLogger("holdfast")
 
@@ -44,11 +44,11 @@ def run_worker(config: Config, spark_log: Path) -> int:
     """
     # The JVM boots while the masters are dialled; attempts wait for it in their threads.
     # How long Spark may take is the probe's to judge, which has this worker start anew.
-    starting = driver.begin(config.spark, config.cores or None, spark_log, ready_s=math.inf)
+    starting = session.begin(config.spark, config.cores or None, spark_log, ready_s=math.inf)
     try:
         code = asyncio.run(_serve(config, starting))
     finally:
-        driver.stop(starting)
+        session.stop(starting)
     if code is not None:
         return code
     time.sleep(AGAIN_S)
@@ -92,7 +92,7 @@ async def _serve(config: Config, starting: Starting) -> int | None:
         probe.close()
         for task in everything:
             task.cancel()
-        await asyncio.to_thread(driver.stop, starting)  # ends whoever still waits for the session
+        await asyncio.to_thread(session.stop, starting)  # ends whoever still waits for the session
         await asyncio.gather(*everything, return_exceptions=True)
     for task in ended if not starting.jvm.given_up else ():
         task.result()  # raises what ended it

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from holdfast.errors import JobFileError, Mistake
+from holdfast.files import state_dir
 from holdfast.model import job as model
 from holdfast.model.tree import Block, Items, Node, Scalar
-from holdfast.worker import home
 
 NEVER = ("/proc", "/sys", "/dev")
 NAMES = ("path", "file_path", "paths", "tmp_path", "warehouse", "location", "root_path")
@@ -24,7 +24,7 @@ class Confined:
 
     def __init__(self, roots: Sequence[str] = ()) -> None:
         self._roots = [_real(r) for r in roots]
-        self._never = [*NEVER, _real(str(home.root() / "cluster"))]
+        self._never = [*NEVER, _real(str(state_dir.root() / "cluster"))]
 
     def check(self, job: model.Job) -> None:
         """Raise every path of a job that is not allowed, with its place."""

@@ -23,10 +23,10 @@ from holdfast.model.tree import Plain
 from holdfast.plan.spec import decode_spec
 from holdfast.wire.messages import Barrier, DeployTask, Held
 from holdfast.worker.failures import GONE, explained, stack_of
-from holdfast.worker.flights import Flights, Landed
-from holdfast.worker.meter import Tally
-from holdfast.worker.pace import Pace
-from holdfast.worker.task import Running, TaskRun
+from holdfast.worker.row_counts import Tally
+from holdfast.worker.slice_pipeline import Flights, Landed
+from holdfast.worker.slice_sizing import Pace
+from holdfast.worker.task_runner import Running, TaskRun
 from holdfast.worker.unheld import Unheld
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from holdfast.core.gather import least
 from holdfast.errors import UserError
 from holdfast.model.job import EventTime, Stage
 from holdfast.model.types import quote
-from holdfast.worker.meter import Tally
+from holdfast.worker.row_counts import Tally
 
 if TYPE_CHECKING:
     from pyspark.sql import Observation

@@ -11,8 +11,8 @@ from holdfast.errors import UserError
 from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import Table
 from holdfast.plan.build import build_plugin, context_for
-from holdfast.worker.meter import Tally
-from holdfast.worker.task import Running, TaskRun
+from holdfast.worker.row_counts import Tally
+from holdfast.worker.task_runner import Running, TaskRun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from holdfast.connect.batches import MALFORMED, raised_in_task
 from holdfast.errors import Cancelled, Fenced, HoldfastError, Unavailable, UserError
 from holdfast.model.job import Stage
 from holdfast.plan.mask import masked_text
-from holdfast.worker.causes import cause_of, find_cause, while_reading
+from holdfast.worker.root_causes import cause_of, find_cause, while_reading
 
 STACK_MAX = 8_000
 """How much of a stack is sent to the masters, in characters."""

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from holdfast.worker.jvm import Jvm, stands_still
+from holdfast.spark.jvm import Jvm, stands_still
 
 LOOK_S = 1.0
 ANSWER_S = 3.0

@@ -17,7 +17,7 @@ from holdfast.core.gather import Staged
 from holdfast.errors import UserError
 from holdfast.model.tree import Plain
 from holdfast.wire.codec import FRAME_BYTES_MAX
-from holdfast.worker.task import Made
+from holdfast.worker.task_runner import Made
 
 NAMES_BYTES_PAUSE = FRAME_BYTES_MAX // 2
 """From so many bytes of names on a task waits for a checkpoint; the other half is for slices that

@@ -28,7 +28,7 @@ from holdfast.model.job import Job, Mode
 from holdfast.plan.spec import Spec
 from holdfast.process.local_run import Embedded
 from holdfast.process.run_outcome import Outcome, Status, admit
-from holdfast.worker import driver
+from holdfast.spark import session as driver
 from holdfast.worker.attempt import Runner
 from tests.compat.suite import Case, deferred, load_cases, set_up
 

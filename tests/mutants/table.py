@@ -28,28 +28,28 @@ BUGS = (
     # The worker
     Bug(
         "an order said again begins the task again",
-        "holdfast/worker/worker.py",
+        "holdfast/worker/agent.py",
         "if (known and known.number >= order.attempt) or (",
         "if (known and known.number > order.attempt) or (",
         (WORKER + "test_an_order_said_again_does_not_begin_a_task_a_second_time",),
     ),
     Bug(
         "a former leader is obeyed",
-        "holdfast/worker/worker.py",
+        "holdfast/worker/agent.py",
         "if message.term < self.term:\n            return",
         "if message.term < self.term:\n            pass",
         (WORKER + "test_an_end_is_reported_until_it_is_confirmed_and_again_to_a_new_leader",),
     ),
     Bug(
         "a confirmation outlives its term",
-        "holdfast/worker/worker.py",
+        "holdfast/worker/agent.py",
         "attempt.confirmed.clear()",
         "attempt.confirmed.copy()",
         (WORKER + "test_an_end_is_reported_until_it_is_confirmed_and_again_to_a_new_leader",),
     ),
     Bug(
         "a stopped attempt may begin once more",
-        "holdfast/worker/worker.py",
+        "holdfast/worker/agent.py",
         "if self._stopped.get(order.key, 0) >= order.attempt:",
         "if self._stopped.get(order.key, 0) > order.attempt:",
         (WORKER + "test_a_failure_is_held_until_it_was_heard",),

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.worker import driver
+from holdfast.spark import session
 from tests.parity import chance, planted
 from tests.parity.ours import Ours
 from tests.parity.table import HERE, Line, differences, lines, write
@@ -99,7 +99,7 @@ def main() -> int:
     parser.add_argument("--propose", action="store_true", help="write differences.tsv anew")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        starting = driver.begin({}, 2, Path(folder, "spark.log"))
+        starting = session.begin({}, 2, Path(folder, "spark.log"))
         try:
             spark = starting.session()
             if asked.propose:
@@ -108,7 +108,7 @@ def main() -> int:
                 return planted.check(spark, judged)
             return min(check(spark, asked.seed, asked.rows), 1)
         finally:
-            driver.stop(starting)
+            session.stop(starting)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from holdfast.worker import home, java
-from holdfast.worker.jvm import Command, spark_home, spark_jars
+from holdfast.files import state_dir
+from holdfast.spark import java
+from holdfast.spark.jvm import Command, spark_home, spark_jars
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -53,7 +54,7 @@ def wait_for(found: Callable[[], object], what: str, seconds: float = 120) -> No
 def spark_cluster(tmp_path: Path) -> Iterator[str]:
     """Start a Spark master and two workers of one core each; yield the master's URL."""
     found = java.find()
-    shim = java.submit_home(found, home.cache())
+    shim = java.submit_home(found, state_dir.cache())
     log = tmp_path / "cluster.log"
     environ = os.environ | {
         "SPARK_HOME": str(spark_home()), "JAVA_HOME": str(shim), "PYSPARK_PYTHON": sys.executable,

@@ -7,7 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from holdfast.connect.inside import figures, run_tasks
-from holdfast.worker.meter import measure, settle
+from holdfast.worker.row_counts import measure, settle
 
 pytestmark = pytest.mark.spark
 

@@ -23,8 +23,8 @@ from holdfast.wire.messages import (
     TaskKey,
     ToLeader,
 )
+from holdfast.worker.agent import Worker, WorkerSettings
 from holdfast.worker.attempt import Runner
-from holdfast.worker.worker import Worker, WorkerSettings
 from tests.unit.worker import plugins
 
 LIVES = itertools.count()

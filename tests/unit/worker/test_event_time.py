@@ -12,7 +12,7 @@ from holdfast.errors import Place
 from holdfast.model.job import EventTime, Role, Stage
 from holdfast.model.tree import Block
 from holdfast.worker.event_time import UNREAD_MAX, EventTimes, Watched
-from holdfast.worker.meter import Tally, settle
+from holdfast.worker.row_counts import Tally, settle
 from tests.unit.worker.bench import SOURCE, STREAM, Bench, Play
 
 pytestmark = pytest.mark.spark

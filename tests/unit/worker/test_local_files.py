@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.worker.jars.build import compiled, packed
+from holdfast.spark.jars.build import compiled, packed
 
 pytestmark = pytest.mark.spark
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.spark.jvm import Jvm, stands_still
 from holdfast.worker import probe
-from holdfast.worker.jvm import Jvm, stands_still
 from holdfast.worker.probe import Bounds, Probe
 
 SECRET = "a secret"

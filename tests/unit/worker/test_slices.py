@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.wire.messages import StopTask, Welcome
-from holdfast.worker import helper
-from holdfast.worker.meter import measure, settle
-from holdfast.worker.pace import Pace
+from holdfast.worker import spark_monitor
+from holdfast.worker.row_counts import measure, settle
+from holdfast.worker.slice_sizing import Pace
 from tests.unit.worker.bench import ENDLESS, SLEEPS, STREAM, Bench, Play
 from tests.unit.worker.plugins import Cellar, Count
 
@@ -84,7 +84,7 @@ def test_without_a_leader_a_spark_job_that_runs_is_cancelled(play: Play) -> None
 def test_a_slice_that_stands_still_shows_no_progress(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(helper, "LOOK_S", 0.1)
+    monkeypatch.setattr(spark_monitor, "LOOK_S", 0.1)
 
     async def part(bench: Bench) -> None:
         bench.deploy(SLEEPS)
@@ -100,7 +100,7 @@ def test_a_slice_that_stands_still_shows_no_progress(
 def test_a_long_slice_that_gets_on_shows_progress(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(helper, "LOOK_S", 0.1)
+    monkeypatch.setattr(spark_monitor, "LOOK_S", 0.1)
 
     async def part(bench: Bench) -> None:
         bench.deploy(

@@ -10,7 +10,7 @@ from holdfast.errors import UserError
 from holdfast.wire.codec import encode
 from holdfast.wire.messages import BarrierAck
 from holdfast.worker import attempt, unheld
-from holdfast.worker.task import Made
+from holdfast.worker.task_runner import Made
 from holdfast.worker.unheld import Unheld
 from tests.unit.worker.bench import STREAM, Bench, Play
 from tests.unit.worker.plugins import Cellar, Count

@@ -1,6 +1,6 @@
 """Make the start-up cache: run what jobs commonly do on a JVM that records itself.
 
-Run as `python -m holdfast.worker.training [--background]`; see `aot.py` for who does.
+Run as `python -m holdfast.spark.training [--background]`; see `startup_cache.py` for who does.
 """
 
 import fcntl
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.connect.inside import figures, run_tasks
 from holdfast.errors import HoldfastError, Unavailable
-from holdfast.worker import aot, driver, home, java
+from holdfast.files import state_dir
+from holdfast.spark import java, startup_cache
+from holdfast.spark import session as driver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,20 +42,20 @@ _CHANGE = """
 
 def main(words: list[str]) -> int:
     """Make the cache unless it is there or in the making; return an exit code."""
-    cache = aot.cache_path(java.find())
+    cache = startup_cache.cache_path(java.find())
     background = "--background" in words
     if background:
         os.nice(19)
-    with (home.cache() / "training.lock").open("wb") as lock:
+    with (state_dir.cache() / "training.lock").open("wb") as lock:
         try:
             # Who asked for the cache and waits for it, waits for another that is making it.
             fcntl.flock(lock, fcntl.LOCK_EX | (fcntl.LOCK_NB if background else 0))
         except OSError:
             return 0  # another process is making it
-        if aot.is_whole(cache):
+        if startup_cache.is_whole(cache):
             return 0
         # Taken back when the cache is in place, so that any way to fail leaves it.
-        aot.failure_note(cache).touch()
+        startup_cache.failure_note(cache).touch()
         try:
             _make(cache)
         except HoldfastError as error:
@@ -66,7 +68,7 @@ def _make(cache: Path) -> None:
     for left in cache.parent.glob(f"{cache.stem}.new*"):
         left.unlink()  # a trainer was killed; we hold its lock now
     fresh = cache.with_suffix(f".new{cache.suffix}")
-    starting = driver.begin_recording(fresh, aot.log_file())
+    starting = driver.begin_recording(fresh, startup_cache.log_file())
     try:
         session = starting.session()
         with tempfile.TemporaryDirectory(prefix="holdfast-") as folder:
@@ -76,8 +78,10 @@ def _make(cache: Path) -> None:
     finally:
         driver.stop(starting)
     if not fresh.exists():
-        raise Unavailable(f"The JVM wrote no cache. Its log is {aot.log_file()}.", code="aot.none")
-    aot.publish(fresh, cache)
+        raise Unavailable(
+            f"The JVM wrote no cache. Its log is {startup_cache.log_file()}.", code="aot.none"
+        )
+    startup_cache.publish(fresh, cache)
 
 
 def work(session: "SparkSession", folder: Path) -> None:

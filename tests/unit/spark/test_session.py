@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import Unavailable
-from holdfast.worker import driver, home
+from holdfast.files import state_dir
+from holdfast.spark import session
 
 LIFE = """
 import gc, os, subprocess, sys, time
@@ -74,7 +75,7 @@ def test_spark_starts_works_stops_and_starts_again(tmp_path: Path) -> None:
     program = tmp_path / "life.py"
     program.write_text(LIFE)
     (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "cache").symlink_to(home.cache())  # a warm start, where there is one
+    (tmp_path / "home" / "cache").symlink_to(state_dir.cache())  # a warm start, where there is one
     environ = {**os.environ, "HOLDFAST_HOME": str(tmp_path / "home")}
     ran = subprocess.run(
         [sys.executable, "-W", "error", program, tmp_path],
@@ -96,23 +97,23 @@ def test_a_jvm_that_does_not_start_says_why(
 ) -> None:
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
     asked = {"spark.driver.extraJavaOptions": "-Xmx1k"}
-    starting = driver.begin(asked, 1, tmp_path / "spark.log")
+    starting = session.begin(asked, 1, tmp_path / "spark.log")
     try:
         with pytest.raises(
             Unavailable, match=r"(?s)ended with code 1\..*during initialization of VM"
         ):
             starting.session()
     finally:
-        driver.stop(starting)
-    assert not list((home.root() / "spark-local").glob("holdfast-*"))
+        session.stop(starting)
+    assert not list((state_dir.root() / "spark-local").glob("holdfast-*"))
 
 
 def test_a_spark_that_is_not_needed_after_all_is_gone_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
-    starting = driver.begin({}, 1, tmp_path / "spark.log")
-    driver.stop(starting)
+    starting = session.begin({}, 1, tmp_path / "spark.log")
+    session.stop(starting)
     assert not starting.jvm.is_alive
     with pytest.raises(Unavailable, match="killed by signal 9"):
         starting.session()

@@ -19,9 +19,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.errors import Unavailable, UserError
-from holdfast.worker import home, java
-from holdfast.worker.java import Java
-from holdfast.worker.jvm import COLLECTOR, OWN_JAR, module_flags, spark_jars
+from holdfast.files import state_dir
+from holdfast.spark import java
+from holdfast.spark.java import Java
+from holdfast.spark.jvm import COLLECTOR, OWN_JAR, module_flags, spark_jars
 
 AOT_MAJOR_MIN = 25
 KEPT_MAX = 3
@@ -43,7 +44,7 @@ def cache_path(found: Java) -> Path:
     key = "\n".join([str(found.home), found.version, *spark_jars(), ours, *flags])
     kind = "aot" if found.major >= AOT_MAJOR_MIN else "jsa"
     digest = hashlib.sha256(key.encode()).hexdigest()[:12]
-    return home.cache() / f"spark-java-{found.version}-{digest}.{kind}"
+    return state_dir.cache() / f"spark-java-{found.version}-{digest}.{kind}"
 
 
 def is_whole(cache: Path) -> bool:
@@ -129,18 +130,18 @@ def warm_up(say: Callable[[str], None]) -> None:
 
 def log_file() -> Path:
     """Return where a trainer writes."""
-    return home.logs() / "warmup.log"
+    return state_dir.logs() / "warmup.log"
 
 
 def _trainer(background: bool) -> subprocess.Popen[bytes]:
     words = ["--background"] if background else []
     with log_file().open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "holdfast.worker.training", *words],
+            [sys.executable, "-m", "holdfast.spark.training", *words],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            cwd=home.cache(),
+            cwd=state_dir.cache(),
             env=_environment(),
             start_new_session=background,
         )

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import UserError
-from holdfast.worker import java
-from holdfast.worker.java import Java
+from holdfast.spark import java
+from holdfast.spark.java import Java
 
 
 def installed(folder: Path, version: str, *, release: bool = True, modules: str = "") -> Path:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import Unavailable, UserError
-from holdfast.worker.java import Java
-from holdfast.worker.jvm import CONNECTION, Command, Jvm, module_flags, spark_jars, start
+from holdfast.spark.java import Java
+from holdfast.spark.jvm import CONNECTION, Command, Jvm, module_flags, spark_jars, start
 
 Script = Callable[[str], Command]
 
@@ -142,8 +142,8 @@ def test_a_killed_python_takes_the_jvm_along(script: Script, tmp_path: Path) -> 
     program = f"""
 import os, time
 from pathlib import Path
-from holdfast.worker.java import Java
-from holdfast.worker.jvm import Command, start
+from holdfast.spark.java import Java
+from holdfast.spark.jvm import Command, start
 here = Path({str(tmp_path)!r})
 jvm = start(Command(Java(here, "25"), [], []), os.environ, here, here / "log")
 if os.fork() == 0:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import UserError
-from holdfast.worker.conf import SPARK_CONF, resolve
+from holdfast.spark.settings import SPARK_CONF, resolve
 
 SEATUNNEL = {
     "spark.app.name": "SeaTunnel",

@@ -31,10 +31,10 @@ from holdfast.wire.messages import (
     Welcome,
 )
 from holdfast.worker.attempt import Answered, Attempt, News, Over, ReachedEnd, Runner, sweep_life
-from holdfast.worker.helper import Helper
-from holdfast.worker.load import LoadMeter
 from holdfast.worker.looks import Looks
+from holdfast.worker.machine_load import LoadMeter
 from holdfast.worker.probe import Trouble
+from holdfast.worker.spark_monitor import Helper
 
 STOPPED_KEPT = 10_000
 """How many attempts that were stopped are remembered: late orders for them must not start them."""

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Unavailable, UserError
-from holdfast.worker import aot, home, java
-from holdfast.worker.conf import Settings, resolve
-from holdfast.worker.home import Scratch
-from holdfast.worker.jvm import (
+from holdfast.files import state_dir
+from holdfast.files.state_dir import Scratch
+from holdfast.spark import java, startup_cache
+from holdfast.spark.jvm import (
     COLLECTOR,
     GATEWAY,
     OWN_JAR,
@@ -33,6 +33,7 @@ from holdfast.worker.jvm import (
     spark_jars,
     start,
 )
+from holdfast.spark.settings import Settings, resolve
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,14 +116,16 @@ def begin(
     """
     settings = resolve(conf, cores)
     found = java.find()
-    fast = aot.use(found) if not settings.by_submit else []
+    fast = startup_cache.use(found) if not settings.by_submit else []
     return _launch(settings, found, fast, log_file, ready_s)
 
 
 def begin_recording(cache: Path, log_file: Path) -> Starting:
     """Start Spark so that it writes the start-up cache when it ends."""
     found = java.find()
-    return _launch(resolve({}, None), found, aot.record(found, cache), log_file, READY_S_MAX)
+    return _launch(
+        resolve({}, None), found, startup_cache.record(found, cache), log_file, READY_S_MAX
+    )
 
 
 def stop(starting: Starting) -> None:
@@ -133,7 +136,7 @@ def stop(starting: Starting) -> None:
 def _launch(
     settings: Settings, found: java.Java, fast: list[str], log_file: Path, ready_s: float
 ) -> Starting:
-    scratch = home.claim_scratch()
+    scratch = state_dir.claim_scratch()
     settings = _placed(settings, scratch)
     main = (GATEWAY,) if not settings.by_submit else _submit(settings, scratch)
     flags = [*_flags(settings, scratch), *fast, *settings.java_options]
@@ -150,7 +153,7 @@ def _placed(settings: Settings, scratch: Scratch) -> Settings:
     folders = scratch.local_folders(settings.local_folders)
     places = {
         "spark.python.unix.domain.socket.dir": str(scratch.sockets),
-        "spark.sql.warehouse.dir": str(home.warehouse()),
+        "spark.sql.warehouse.dir": str(state_dir.warehouse()),
         **settings.spark,
         "spark.local.dir": ",".join(map(str, folders)),
     }
@@ -169,7 +172,7 @@ def _flags(settings: Settings, scratch: Scratch) -> list[str]:
         "-XX:-UsePerfData",
         # Else the compiler takes a third of the CPU of a job's first twenty seconds.
         "-XX:CompileThresholdScaling=4",
-        f"-XX:ErrorFile={home.logs()}/hs_err_%p.log",
+        f"-XX:ErrorFile={state_dir.logs()}/hs_err_%p.log",
         f"-Dlog4j2.configurationFile={_log_settings()}",
         # ORC's writer takes a time by this clock; no file may depend on where it was written.
         "-Duser.timezone=UTC",
@@ -179,7 +182,7 @@ def _flags(settings: Settings, scratch: Scratch) -> list[str]:
 
 
 def _log_settings() -> Path:
-    path = home.cache() / "log4j2.properties"
+    path = state_dir.cache() / "log4j2.properties"
     if not path.exists() or path.read_text() != _LOG4J:
         fresh = path.with_suffix(f".{os.getpid()}")
         fresh.write_text(_LOG4J)
@@ -213,7 +216,7 @@ def _environment(settings: Settings, found: java.Java) -> dict[str, str]:
     if settings.is_local:
         environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     if settings.by_submit:
-        shim = java.submit_home(found, home.cache())
+        shim = java.submit_home(found, state_dir.cache())
         environ |= {"SPARK_HOME": str(spark_home()), "JAVA_HOME": str(shim)}
     return environ
 
@@ -247,7 +250,7 @@ def _attach(jvm: Jvm, settings: Settings, ready_s: float) -> "SparkSession":
         session = SparkSession(SparkContext(conf=conf, gateway=gateway))
     except (Py4JError, PySparkException, OSError) as error:
         raise jvm.loss_soon() or _refused(error, jvm) from error
-    home.wipe_stale()
+    state_dir.wipe_stale()
     return session
 
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from holdfast.worker.lane import Lane
+from holdfast.worker.staging_thread import Lane
 
 
 def test_one_thread_makes_everything_and_ends() -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import Unavailable, UserError
-from holdfast.worker.java import Java
+from holdfast.spark.java import Java
 
 GATEWAY = "org.apache.spark.api.python.PythonGatewayServer"
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"

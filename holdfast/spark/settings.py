@@ -27,7 +27,7 @@ SPARK_CONF = {
     # Python tasks stall about 40 ms each on loopback TCP without it.
     "spark.python.unix.domain.socket.enabled": "true",
     # Workers fork from a process that has imported Arrow: see that module.
-    "spark.python.daemon.module": "holdfast.worker.spark_daemon",
+    "spark.python.daemon.module": "holdfast.spark.python_daemon",
     # Each DataFrame call would otherwise record its Python caller.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # Below 48 MB Spark would turn Arrow into rows in the driver, five times slower.

@@ -10,8 +10,8 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.worker import driver
-from holdfast.worker.jvm import OWN_JAR
+from holdfast.spark import session
+from holdfast.spark.jvm import OWN_JAR
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,11 +45,11 @@ def packed() -> dict[str, bytes]:
 def main() -> int:
     """Write the jar."""
     with tempfile.TemporaryDirectory() as folder:
-        starting = driver.begin(HADOOPS_OWN, 1, Path(folder, "spark.log"))
+        starting = session.begin(HADOOPS_OWN, 1, Path(folder, "spark.log"))
         try:
             made = compiled(starting.session(), Path(folder))
         finally:
-            driver.stop(starting)
+            session.stop(starting)
     with zipfile.ZipFile(OWN_JAR, "w", zipfile.ZIP_DEFLATED) as jar:
         for name, content in made.items():
             # Without the time of day, so that the same source gives the same jar.

@@ -24,12 +24,12 @@ from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 from holdfast.plan.build import build_plugin, context_for
-from holdfast.worker.compose import Composed, Composer
+from holdfast.spark.stopped import wait_stopped
 from holdfast.worker.event_time import EventTimes, Watched
 from holdfast.worker.failures import explained
-from holdfast.worker.meter import Measured, Tally, jobs_s, measure, settle
 from holdfast.worker.opening import Openings
-from holdfast.worker.stopped import wait_stopped
+from holdfast.worker.plan_builder import Composed, Composer
+from holdfast.worker.row_counts import Measured, Tally, jobs_s, measure, settle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 
 from holdfast.errors import Unavailable
 from holdfast.worker.attempt import Attempt
-from holdfast.worker.flights import CANCEL_S
-from holdfast.worker.meter import measure
+from holdfast.worker.row_counts import measure
+from holdfast.worker.slice_pipeline import CANCEL_S
 
 LOOK_S = 1.5
 

@@ -17,8 +17,8 @@ from holdfast.connect.batches import MALFORMED
 from holdfast.connect.source import Budget
 from holdfast.errors import Cancelled, UserError
 from holdfast.model.tree import Plain
-from holdfast.worker.lane import Lane
-from holdfast.worker.task import Made, Planned, TaskRun
+from holdfast.worker.staging_thread import Lane
+from holdfast.worker.task_runner import Made, Planned, TaskRun
 
 LANES = 2
 CANCEL_S = 0.5

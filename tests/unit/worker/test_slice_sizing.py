@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.model.job import Job, Mode
-from holdfast.worker.pace import ROWS_FIRST, ROWS_LEAST, ROWS_UNPROVEN, Pace
+from holdfast.worker.slice_sizing import ROWS_FIRST, ROWS_LEAST, ROWS_UNPROVEN, Pace
 
 JOB = Job(
     name="job", mode=Mode.BATCH, stages=(), pipelines=(), parallelism=1,

@@ -1,0 +1,1 @@
+"""Where bytes are: folders of this machine, and places that tables name."""

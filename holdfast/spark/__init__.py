@@ -1,0 +1,1 @@
+"""Everything that starts, sets up or asks the JVM."""
