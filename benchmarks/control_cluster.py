@@ -23,8 +23,8 @@ from benchmarks.stub_worker import CrewFile, Member
 from holdfast.api.sealing import SPEC
 from holdfast.client import Client
 from holdfast.config import load_config
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.core.checkpoint import Checkpoints, Completed, Kind
 from holdfast.core.commit import Commits
 from holdfast.core.job import Job, JobStatus

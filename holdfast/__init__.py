@@ -9,9 +9,9 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from holdfast.connect.options import option, options
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Heard, Identifier, Sink, Staging
 from holdfast.connect.source import END, IDLE, Budget, Slice, Source
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connect.transform import Transform
 from holdfast.errors import (
     HoldfastError,

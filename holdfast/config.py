@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import OptionInfo, describe, option, options, read_options
-from holdfast.connect.report import Report
 from holdfast.errors import Place, UserError
 from holdfast.files import state_dir
 from holdfast.master.ports import Settings

@@ -20,10 +20,10 @@ import holdfast
 from holdfast.api.openapi import document
 from holdfast.api.table import all_routes
 from holdfast.cli.main import build
-from holdfast.connect import plugin, sink, source, tables, transform
+from holdfast.connect import plugin, rows, sink, source, transform
 from tools.rename_table import python_files
 
-CONTRACT: tuple[ModuleType, ...] = (plugin, sink, source, tables, transform)
+CONTRACT: tuple[ModuleType, ...] = (plugin, sink, source, rows, transform)
 QUALIFIED = re.compile(r"holdfast(?:\.\w+)*\.(?=\w)")
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 TYPED = {

@@ -9,7 +9,7 @@ from holdfast.api.problems import TOLD_MAX, told
 from holdfast.api.route import Ask, Permission, Route
 from holdfast.api.service import Api
 from holdfast.api.shapes import ConnectAsked, Connected, Told
-from holdfast.connect.report import Report
+from holdfast.connect.checks import Report
 from holdfast.errors import JobFileError, Mistake, Place
 from holdfast.plan.spec import Spec, encode_spec
 from holdfast.process.looks import Looks

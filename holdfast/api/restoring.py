@@ -9,8 +9,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.core.job import TERMINAL
 from holdfast.core.job import Job as Record
 from holdfast.core.match import Matching, match

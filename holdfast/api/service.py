@@ -28,8 +28,8 @@ from holdfast.api.shown import cluster_view, detail
 from holdfast.api.status_board import Board, Sight
 from holdfast.api.submission import Reader, read_spec
 from holdfast.api.views import Accepted, ClusterView, JobDetail, JobList, LogLines, Submit
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
 from holdfast.core.saved import Saved

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from holdfast.api.problems import TOLD_MAX, told
 from holdfast.api.shapes import Checked, CheckText, Told
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.errors import JobFileError, Mistake, Place, UserError
 from holdfast.model.tree import Block, Items, Node, Scalar
 from holdfast.plan.draw import plan_data

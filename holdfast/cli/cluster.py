@@ -32,7 +32,7 @@ from holdfast.cli.load import read_tree
 from holdfast.cli.masters import client_for
 from holdfast.cli.terminal import screen
 from holdfast.client import Client, date_text, explained_text
-from holdfast.connect.report import Report
+from holdfast.connect.checks import Report
 from holdfast.errors import UserError
 from holdfast.plan.spec import Spec, encode_spec
 from holdfast.plan.variables import parse_assignments

@@ -8,8 +8,8 @@ import typer
 from holdfast.cli.launch import Launch, launch
 from holdfast.cli.load import checked, read_tree, spark_settings, tags
 from holdfast.cli.terminal import screen, show_warnings
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.errors import UsageError
 from holdfast.files import state_dir
 from holdfast.model.tree import Block

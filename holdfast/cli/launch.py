@@ -13,8 +13,8 @@ from holdfast.cli.load import checked, read_tree, spark_settings
 from holdfast.cli.logs import event, log, logging_to
 from holdfast.cli.signals import Signals
 from holdfast.cli.terminal import Progress, screen, show_warnings
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.errors import HoldfastError
 from holdfast.files import state_dir
 from holdfast.plan.spec import Spec

@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.errors import UserError
 from holdfast.model.job import Job
 from holdfast.model.tree import Block, Scalar

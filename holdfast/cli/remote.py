@@ -10,7 +10,7 @@ from holdfast.api.views import ENDED, JobDetail
 from holdfast.cli.load import read_tree
 from holdfast.client import POLL_S, Client
 from holdfast.config import load_config
-from holdfast.connect.report import Report
+from holdfast.connect.checks import Report
 from holdfast.model.secret import Secret
 from holdfast.plan.spec import Spec, encode_spec
 from holdfast.process.run_result import RunResult, result_on_cluster

@@ -7,8 +7,8 @@ import typer
 
 from holdfast.cli.load import include, read_bytes, read_tree
 from holdfast.cli.terminal import screen, show_warnings
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.model.tree import Block
 from holdfast.plan.check import check_job
 from holdfast.plan.load import decode_job, parse_job

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Literal, Union, get_args, get_origin
 
-from holdfast.connect.report import Report
+from holdfast.connect.checks import Report
 from holdfast.model.secret import MASK, Secret
 from holdfast.model.tree import Block, Items, Node, Plain, Scalar, to_plain
 

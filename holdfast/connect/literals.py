@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 
+from holdfast.connect.checks import Report
 from holdfast.connect.convert import shown
-from holdfast.connect.report import Report
 from holdfast.model.tree import Block, Items, Node, Scalar, to_plain
 from holdfast.model.types import Type
 

@@ -24,10 +24,10 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
+from holdfast.connect.checks import Report
 from holdfast.connect.convert import convert, type_text
 from holdfast.connect.convert import nearest as nearest
-from holdfast.connect.report import Report
-from holdfast.connect.theirs import instead
+from holdfast.connect.seatunnel_options import instead
 from holdfast.model.tree import Block, Entry, Node, Plain
 
 T = TypeVar("T")

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from holdfast.connect.checks import Report
 from holdfast.connect.convert import nearest, shown
-from holdfast.connect.report import Report
 from holdfast.model.table import Column, Key, Table, TablePath
 from holdfast.model.tree import Block, Items, Node, Plain, Scalar, to_plain
 from holdfast.model.types import Type, parse_type, row

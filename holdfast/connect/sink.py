@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.connect.placeholders import resolve
 from holdfast.connect.plugin import O, Plugin
-from holdfast.connect.tables import Tables
+from holdfast.connect.rows import Tables
 from holdfast.model.job import Guarantee, Role
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.connect.plugin import O, Plugin
-from holdfast.connect.tables import Tables
+from holdfast.connect.rows import Tables
 from holdfast.model.job import Mode, Role
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain

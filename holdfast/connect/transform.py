@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from holdfast.connect.plugin import O, Plugin
-from holdfast.connect.tables import Rows, Tables
+from holdfast.connect.rows import Rows, Tables
 from holdfast.model.job import Role
 from holdfast.model.table import Table
 

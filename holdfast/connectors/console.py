@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.connect.options import option, options
 from holdfast.connect.plugin import Context
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Sink, Staging, Writing
-from holdfast.connect.tables import Rows, Tables
 from holdfast.model.job import Guarantee
 from holdfast.model.table import HIDDEN, Column, Table
 from holdfast.model.types import Type, from_spark, quote

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from holdfast.connect.options import option, options
+from holdfast.connect.rows import Tables
 from holdfast.connect.sink import ANYBODY, Committable, Identifier, Opening, Sink, Staging, Writing
-from holdfast.connect.tables import Tables
 from holdfast.errors import Unavailable, UserError
 from holdfast.model.job import Guarantee
 from holdfast.model.table import Table

@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 from holdfast.connect.options import nearest, option, options
 from holdfast.connect.placeholders import has_placeholder
 from holdfast.connect.plugin import Context, problems_of
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.schema import Schema
 from holdfast.connect.sink import (
     ANYBODY,
@@ -30,7 +31,6 @@ from holdfast.connect.sink import (
     modes_in,
 )
 from holdfast.connect.source import Budget, Nothing, Slice, Source
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.lake.place import Place, refuse_unwritable
 from holdfast.connectors.local_file.commit import Staged, commit, unfinished
 from holdfast.connectors.local_file.opened import Mode, Order, files_in, find, look, order_of

@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from holdfast.connect.checks import Report
 from holdfast.connect.placeholders import resolve
-from holdfast.connect.report import Report
 from holdfast.model.secret import Secret
 from holdfast.model.table import Table
 from holdfast.model.tree import Block, Node, Plain, Scalar

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import read_options
 from holdfast.connect.plugin import Context, Plugin
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
-from holdfast.connect.tables import Tables
+from holdfast.connect.rows import Tables
 from holdfast.connect.transform import Transform
 from holdfast.model.job import Job, Mode, Role, Stage, Task
 from holdfast.model.tree import Block, Items, Scalar

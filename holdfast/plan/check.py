@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import nearest
 from holdfast.connect.plugin import Plugin
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.errors import Place
 from holdfast.model.job import EventTime, Job, Mode, Role, Stage
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar

@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import describe, option, options
 from holdfast.connect.plugin import Plugin
-from holdfast.connect.report import Report
 from holdfast.connect.transform import Transform
 from holdfast.errors import Place
 from holdfast.model.job import Role

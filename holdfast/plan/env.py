@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import describe, option, options, read_options
-from holdfast.connect.report import Report
 from holdfast.model.job import Mode
 from holdfast.model.tree import Block, Entry, Items, Node, Plain, Scalar
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.connect.sink import Sink
 from holdfast.connect.source import Budget, Source
 from holdfast.errors import HoldfastError, UserError

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import PurePath
 
-from holdfast.connect.report import Report
+from holdfast.connect.checks import Report
 from holdfast.errors import JobFileError, Mistake, Place
 from holdfast.model.tree import Block
 from holdfast.plan.hocon import Read, parse_hocon

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from holdfast.connect.report import Report
+from holdfast.connect.checks import Report
 from holdfast.errors import Place
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 from holdfast.plan.syntax import ROLES

@@ -8,8 +8,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.errors import Place, UserError
 from holdfast.model.job import Job
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar

@@ -14,8 +14,8 @@ Sources that share a name are read as one: whoever names it gets the rows of all
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import nearest
-from holdfast.connect.report import Report
 from holdfast.errors import Place
 from holdfast.model.job import Role
 from holdfast.plan.common import Name

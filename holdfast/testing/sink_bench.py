@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
-from holdfast.connect.batches import Batches
+from holdfast.connect.arrow_rows import Batches
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Identifier, Leftovers, Sink, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.errors import OutcomeUnknown, Unavailable
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.tree import Plain

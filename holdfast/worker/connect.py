@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from holdfast.connect.checks import Report
 from holdfast.connect.plugin import problems_of
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.connect.sink import Sink
 from holdfast.connect.source import Budget, Slice, Source
 from holdfast.errors import Cancelled, HoldfastError, Place, UserError

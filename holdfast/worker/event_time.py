@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from holdfast.connect.tables import Rows, Tables
+from holdfast.connect.rows import Rows, Tables
 from holdfast.core.gather import least
 from holdfast.errors import UserError
 from holdfast.model.job import EventTime, Stage

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from holdfast.connect.batches import MALFORMED, raised_in_task
+from holdfast.connect.arrow_rows import MALFORMED, raised_in_task
 from holdfast.errors import Cancelled, Fenced, HoldfastError, Unavailable, UserError
 from holdfast.model.job import Stage
 from holdfast.plan.mask import masked_text

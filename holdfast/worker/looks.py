@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from holdfast.connect.report import Report
+from holdfast.connect.checks import Report
 from holdfast.core.task import Place
 from holdfast.errors import Cancelled, HoldfastError, JobFileError, Mistake
 from holdfast.plan.mask import masked_text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.connect.registry import Registry
 from holdfast.connect.rejects import Counting
-from holdfast.connect.tables import Rows, Tables
+from holdfast.connect.rows import Rows, Tables
 from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import KIND, Table
 from holdfast.plan.build import Choice, choose_transform, context_for

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from holdfast.connect.batches import Moved
+from holdfast.connect.arrow_rows import Moved
 from holdfast.connect.inside import figures
 from holdfast.core.gather import Counts, Written
 

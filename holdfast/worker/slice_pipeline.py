@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from holdfast.connect.batches import MALFORMED
+from holdfast.connect.arrow_rows import MALFORMED
 from holdfast.connect.source import Budget
 from holdfast.errors import Cancelled, UserError
 from holdfast.model.tree import Plain

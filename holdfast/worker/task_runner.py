@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from holdfast.connect.batches import Moved
+from holdfast.connect.arrow_rows import Moved
 from holdfast.connect.registry import Registry
 from holdfast.connect.rejects import Counting
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Sink, Staging, life_of
 from holdfast.connect.source import END, Budget, Nothing, Slice, Source
-from holdfast.connect.tables import Rows, Tables
 from holdfast.core.gather import Opened
 from holdfast.errors import Cancelled
 from holdfast.model.job import Job, Role, Stage, Task

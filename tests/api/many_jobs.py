@@ -9,8 +9,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import Pipeline
 from holdfast.core.task import Place, TaskStatus

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Staging
-from holdfast.connect.tables import Rows, Tables
 from tests.formats.matrix import KINDS, Row, differences, rows, single
 from tests.formats.test_formats import check, frame_of
 from tests.unit.connectors.jdbc.conftest import Server

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Staging
 from holdfast.connect.source import Budget
-from holdfast.connect.tables import Rows, Tables
 from tests.formats import outsiders as others
 from tests.formats.matrix import KINDS, shown
 from tests.formats.test_formats import check, fitting

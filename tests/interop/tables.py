@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast.connect.batches import Batches
+from holdfast.connect.arrow_rows import Batches
 from holdfast.connect.plugin import Context
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Sink, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.sink import DeltaSink
 from holdfast.connectors.iceberg.options import IcebergSinkOptions

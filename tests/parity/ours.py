@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.connect.plugin import Context
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connectors.sql.transform import Sql, SqlOptions
 from holdfast.errors import UserError
 from holdfast.model.job import Mode

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from holdfast.cli.first_job import first_job, init
+from holdfast.connect.checks import Report
 from holdfast.connect.options import describe
 from holdfast.connect.plugin import Plugin
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.errors import UserError
 from holdfast.model.job import Role
 from holdfast.plan.check import check_job

@@ -18,7 +18,7 @@ from holdfast.api.seatunnel.views import StopJob, Stopped, StoppedOne, Submitted
 from holdfast.api.service import Api
 from holdfast.api.shapes import CheckText
 from holdfast.api.views import Submit
-from holdfast.connect.report import Report
+from holdfast.connect.checks import Report
 from holdfast.core.job import TERMINAL
 from holdfast.errors import UserError
 from holdfast.plan.spec import encode_spec

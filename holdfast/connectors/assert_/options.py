@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from holdfast.connect.checks import Report
 from holdfast.connect.literals import Given
 from holdfast.connect.options import option, options
-from holdfast.connect.report import Report
 from holdfast.connect.schema import type_from_node
 from holdfast.model.tree import Node
 from holdfast.model.types import Type

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from holdfast.connect.plugin import Context
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import ANYBODY, Committable, Opening, Sink, Staging, Writing
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.assert_.checks import Check, field_checks, table_failures
 from holdfast.connectors.assert_.options import AssertOptions, RowRule, TableRules
 from holdfast.errors import UserError

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from holdfast.connect.library import load_library
 from holdfast.connect.sink import Identifier
 from holdfast.connectors.delta.actions import File
 from holdfast.connectors.delta.lines import facts
 from holdfast.connectors.delta.schema import from_delta, refusals
 from holdfast.connectors.lake.place import Place
 from holdfast.connectors.lake.save_mode import Order
-from holdfast.connectors.library import load_library
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
 from holdfast.model.table import Column
 

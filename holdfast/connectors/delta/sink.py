@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from holdfast.connect.library import need_library
 from holdfast.connect.plugin import Context, problems_of
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import (
     ANYBODY,
     Committable,
@@ -19,7 +21,6 @@ from holdfast.connect.sink import (
     Writing,
     modes_in,
 )
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.delta.actions import VERSION, Staged, file_of
 from holdfast.connectors.delta.commit import check, commit
 from holdfast.connectors.delta.log import DeltaLog, check_library
@@ -48,7 +49,6 @@ from holdfast.connectors.lake.save_mode import (
     orders_of,
 )
 from holdfast.connectors.lake.stage import stage, stage_batches, stage_each, sweep
-from holdfast.connectors.library import need_library
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain

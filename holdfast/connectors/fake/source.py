@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.connect.literals import literal, row_values, text_literal
 from holdfast.connect.plugin import Context
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.source import END, IDLE, Budget, Nothing, Slice, Source
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.fake.options import FakeOptions, FakeRow, FakeTable
 from holdfast.connectors.fake.values import PAIRS, PAIRS_SQL, ROW, Values
 from holdfast.model.job import Mode

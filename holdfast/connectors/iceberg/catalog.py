@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from holdfast.connect.library import load_library
 from holdfast.connectors.iceberg.hadoop import HadoopCatalog
 from holdfast.connectors.iceberg.library import iceberg, troubles
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.places import place_of
 from holdfast.connectors.lake.place import Place, refuse_unwritable
-from holdfast.connectors.library import load_library
 from holdfast.errors import Unavailable, UserError
 
 CATALOG_LIBRARIES = {"glue": "boto3", "hive": "thrift"}

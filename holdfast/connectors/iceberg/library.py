@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.connectors.library import load_library
+from holdfast.connect.library import load_library
 
 
 def iceberg(module: str) -> Any:

@@ -4,7 +4,7 @@ Files keep the columns a table is partitioned by, as Iceberg's own writers do.  
 into folders by texts made from them, which tell null from nothing.
 """
 
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connectors.iceberg.codecs import CODECS
 from holdfast.connectors.iceberg.numbers import number_files
 from holdfast.connectors.iceberg.options import CODEC, IcebergSinkOptions

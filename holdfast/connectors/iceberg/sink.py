@@ -5,7 +5,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from holdfast.connect.library import need_library
 from holdfast.connect.plugin import Context, problems_of
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import (
     ANYBODY,
     Committable,
@@ -18,7 +20,6 @@ from holdfast.connect.sink import (
     Writing,
     modes_in,
 )
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.iceberg.actions import VERSION, Staged, file_of
 from holdfast.connectors.iceberg.catalog import (
     CATALOG_LIBRARIES,
@@ -47,7 +48,6 @@ from holdfast.connectors.lake.save_mode import (
     orders_of,
 )
 from holdfast.connectors.lake.stage import stage_each, sweep
-from holdfast.connectors.library import need_library
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain

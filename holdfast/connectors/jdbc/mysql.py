@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from holdfast.connect.library import load_library, need_library
 from holdfast.connectors.jdbc.database import (
     DROP_S,
     LEDGER,
@@ -25,7 +26,6 @@ from holdfast.connectors.jdbc.database import (
 from holdfast.connectors.jdbc.grants import missing_grants
 from holdfast.connectors.jdbc.mysql_load import Inserts
 from holdfast.connectors.jdbc.trust import authority, untrusted
-from holdfast.connectors.library import load_library, need_library
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
 

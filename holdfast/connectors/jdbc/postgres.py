@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from holdfast.connect.library import load_library, need_library
 from holdfast.connectors.jdbc.content import chunk_table
 from holdfast.connectors.jdbc.database import (
     DROP_S,
@@ -25,7 +26,6 @@ from holdfast.connectors.jdbc.database import (
 from holdfast.connectors.jdbc.postgres_copy import KEEP_SYNC, Binary, Text, is_natural
 from holdfast.connectors.jdbc.postgres_rights import missing_rights
 from holdfast.connectors.jdbc.trust import untrusted
-from holdfast.connectors.library import load_library, need_library
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
 from holdfast.model.types import Type

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
+from holdfast.connect.library import load_library
 from holdfast.connectors.jdbc.database import Loader, Loading, Session
-from holdfast.connectors.library import load_library
 
 NATURAL: dict[str, tuple[pa.DataType, ...]] = {
     "bigint": (pa.int64(),),

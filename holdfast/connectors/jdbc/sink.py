@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.connect.plugin import Context
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import (
     ANYBODY,
     Committable,
@@ -17,7 +18,6 @@ from holdfast.connect.sink import (
     Writing,
     modes_in,
 )
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.jdbc.commit import commit, drop, sweep
 from holdfast.connectors.jdbc.content import VERSION, Content, content_of
 from holdfast.connectors.jdbc.database import Database, Found, Session, Staged

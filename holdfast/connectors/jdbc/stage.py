@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from holdfast.connect.batches import Batches, raised_by_tasks
-from holdfast.connect.tables import Rows
+from holdfast.connect.arrow_rows import Batches, raised_by_tasks
+from holdfast.connect.rows import Rows
 from holdfast.connectors.jdbc.columns import sent, staged_name
 from holdfast.connectors.jdbc.content import CHUNK, ORDER, PUT
 from holdfast.connectors.jdbc.database import STAGE, Database, Found, Loading, Staged

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connectors.lake.limits import Limit, limited
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table

@@ -7,8 +7,8 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import option, options
-from holdfast.connect.report import Report
 from holdfast.connectors.lake.partition_time import to_strptime
 from holdfast.model.secret import Secret
 from holdfast.model.tree import Items, Node, Scalar

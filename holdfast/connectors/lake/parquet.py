@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from holdfast.connect.batches import Batches
+from holdfast.connect.arrow_rows import Batches
 from holdfast.connectors.lake.place import Place
 from holdfast.model.tree import Plain
 

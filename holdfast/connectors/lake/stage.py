@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Leftovers, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.parquet import write_batches
 from holdfast.connectors.lake.place import Place

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from holdfast.connect.arrow_rows import Batches, NotPlain
 from holdfast.connect.arrow_types import arrow_schema
-from holdfast.connect.batches import Batches, NotPlain
 from holdfast.connectors.local_file.formats import Format
 from holdfast.connectors.local_file.splits import divide, parts_of
 from holdfast.model.table import Column

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from holdfast.connect.arrow_rows import Batches
 from holdfast.connect.arrow_types import arrow_schema
-from holdfast.connect.batches import Batches
 from holdfast.connect.rejects import Rejects, RowErrors
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connectors.local_file.delimited_read import Delimited
 from holdfast.connectors.local_file.formats import Format, is_utf8, python_encoding
 from holdfast.connectors.local_file.parse import kept

@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import (
     ANYBODY,
     Committable,
@@ -18,7 +19,6 @@ from holdfast.connect.sink import (
     Writing,
     modes_in,
 )
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.place import Place, look_around
 from holdfast.connectors.local_file.commit import VERSION, Staged, abort, commit

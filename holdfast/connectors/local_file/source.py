@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.connect.batches import Batches
+from holdfast.connect.arrow_rows import Batches
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.source import Budget, Nothing, Slice, Source
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.local_file.arrow_parquet import parquet_batches
 from holdfast.connectors.local_file.delimited import DELIMITED, delimited_rows
 from holdfast.connectors.local_file.find import (

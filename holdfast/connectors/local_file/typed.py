@@ -6,10 +6,10 @@ Spark's tasks do it in Python, with Arrow where a file is plain.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from holdfast.connect.arrow_rows import Batches
 from holdfast.connect.arrow_types import arrow_schema
-from holdfast.connect.batches import Batches
 from holdfast.connect.rejects import Rejects, RowErrors
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connectors.local_file.arrow_json import JsonReader
 from holdfast.connectors.local_file.batches import Reading, Typed, read_in_python
 from holdfast.connectors.local_file.cell_rows import CellRows

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.connect.batches import Batches
-from holdfast.connect.tables import Rows, aliased, projected
+from holdfast.connect.arrow_rows import Batches
+from holdfast.connect.rows import Rows, aliased, projected
 from holdfast.connectors.json_text import (
     instant_text,
     json_ready,

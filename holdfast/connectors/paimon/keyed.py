@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from holdfast.connect.tables import Rows, aliased
+from holdfast.connect.rows import Rows, aliased
 from holdfast.connectors.lake.footers import ColumnStats, Part, staged_parts
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.place import Place

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from holdfast.connectors.library import load_library
+from holdfast.connect.library import load_library
 from holdfast.connectors.paimon.binary_row import decode, encode
 from holdfast.connectors.paimon.schema import PaimonSchema
 from holdfast.connectors.paimon.snapshots import Snapshot, write_durably

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import describe, option, options, read_options
-from holdfast.connect.report import Report
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
 from holdfast.connectors.lake.place import Place as TablePlace
 from holdfast.connectors.lake.place import place_problem, same_place

@@ -5,7 +5,7 @@ Files have all columns of the table, those it is partitioned by too, as Paimon's
 
 from collections.abc import Sequence
 
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connectors.lake.columns import fit
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.limits import limited

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from holdfast.connect.library import need_library
 from holdfast.connect.plugin import Context, problems_of
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import (
     ANYBODY,
     Committable,
@@ -17,7 +19,6 @@ from holdfast.connect.sink import (
     Writing,
     modes_in,
 )
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.lake.columns import matched
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.place import Place, look_around, no_table, refuse_unwritable
@@ -31,7 +32,6 @@ from holdfast.connectors.lake.save_mode import (
     orders_of,
 )
 from holdfast.connectors.lake.stage import stage_each, sweep, tables_like
-from holdfast.connectors.library import need_library
 from holdfast.connectors.paimon.commit import check, commit
 from holdfast.connectors.paimon.files import VERSION, Staged
 from holdfast.connectors.paimon.fits import check_schema, check_table

@@ -3,7 +3,7 @@
 import time
 import uuid
 
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connectors.lake.footers import Part
 from holdfast.connectors.lake.place import Place
 from holdfast.connectors.lake.refuse import refuse_nulls

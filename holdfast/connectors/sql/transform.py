@@ -16,7 +16,7 @@ from zoneinfo import available_timezones
 from sqlglot import exp
 
 from holdfast.connect.options import options
-from holdfast.connect.tables import Rows, Tables
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.transform import Transform
 from holdfast.connectors.sql.columns import Columns, any_column
 from holdfast.connectors.sql.dialect import parse, place_of, table_names

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.connect.options import nearest
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connectors.sql.values import Value, as_text
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Key, Table

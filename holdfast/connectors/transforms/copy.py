@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from holdfast.connect.options import options
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
 from holdfast.connectors.transforms.columns import add_columns, find_column, with_new
 from holdfast.model.table import Column, Table

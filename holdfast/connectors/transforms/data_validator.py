@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from holdfast.connect.left_out import LeftOut
 from holdfast.connect.options import option, options
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
 from holdfast.connectors.sql.values import Value, as_text
 from holdfast.connectors.transforms.columns import find_column

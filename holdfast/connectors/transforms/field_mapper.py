@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from holdfast.connect.options import options
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
 from holdfast.connectors.transforms.columns import check_unique, choose_columns, chosen
 from holdfast.model.table import Table

@@ -1,7 +1,7 @@
 """FieldRename: give every column of a table a new name by rule."""
 
 from holdfast.connect.options import option, options
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
 from holdfast.connectors.transforms.columns import choose_columns, chosen
 from holdfast.connectors.transforms.naming import Find, Naming, javas_find

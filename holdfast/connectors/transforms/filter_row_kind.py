@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from holdfast.connect.options import options
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
 from holdfast.model.table import KIND, KINDS, Table
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import options
-from holdfast.connect.report import Report
+from holdfast.connect.rows import Rows
 from holdfast.connect.schema import type_from_node
-from holdfast.connect.tables import Rows
 from holdfast.connect.transform import Transform
 from holdfast.connectors.transforms.columns import (
     add_columns,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from holdfast.connect.options import nearest, option, options
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
 from holdfast.connectors.transforms.columns import (
     add_columns,

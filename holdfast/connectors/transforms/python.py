@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from holdfast.connect.options import options
 from holdfast.connect.plugin import Context
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
 from holdfast.errors import HoldfastError, UserError
 from holdfast.model.table import Table

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from holdfast.connect.options import options
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
 from holdfast.connectors.sql.jvm_functions import GROUP, make_known
 from holdfast.connectors.transforms.columns import (

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Literal
 
 from holdfast.connect.options import options
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
 from holdfast.connectors.transforms.columns import add_columns, check_new, with_new
 from holdfast.model.table import HIDDEN, KINDS, Column, Table

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from holdfast.connect.options import options
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
 from holdfast.connectors.transforms.naming import Find, Naming, javas_find
 from holdfast.model.table import Table, TablePath

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from holdfast.connect.report import Report
+from holdfast.connect.checks import Report
 from holdfast.plan.load import parse_job
 from holdfast.plan.spec import Spec, encode_spec
 

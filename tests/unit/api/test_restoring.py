@@ -5,8 +5,8 @@ import json
 import pytest
 
 from holdfast.api.restoring import Given, GoingOn, go_on
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Counts
 from holdfast.core.saved import Saved, SavedKind, SavedPart

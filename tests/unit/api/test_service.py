@@ -11,8 +11,8 @@ import pytest
 from holdfast.api import service as module
 from holdfast.api.service import Api
 from holdfast.api.views import Submit
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.core.job import JobStatus
 from holdfast.core.task import TaskStatus
 from holdfast.errors import Unavailable, UserError

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import read_options
 from holdfast.connect.plugin import Context
-from holdfast.connect.report import Report
 from holdfast.connect.sink import Staging
 from holdfast.errors import Place
 from holdfast.model.job import Mode

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.assert_.sink import Assert
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Key, Table, TablePath

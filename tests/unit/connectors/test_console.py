@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.console import Console
 from holdfast.model.job import Guarantee
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.in_memory import InMemory
 from holdfast.errors import Cancelled, Unavailable, UserError
 from holdfast.model.table import Table, TablePath

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Identifier, Opening, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.spark import SparkSink, SparkSource, local_folder
 from holdfast.errors import UserError
 from holdfast.model.job import Guarantee

@@ -3,9 +3,9 @@
 from types import ModuleType
 from typing import Any, ClassVar
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import options
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.connect.sink import Sink
 from holdfast.connect.source import Source
 from holdfast.connect.transform import Transform

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from parse_texts import env, errors, job, parsed, places, warnings
 
-from holdfast.connect.report import Report
+from holdfast.connect.checks import Report
 from holdfast.errors import Place
 from holdfast.model.tree import Block, Plain, Scalar
 from holdfast.plan.load import parse_job

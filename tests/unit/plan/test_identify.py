@@ -4,9 +4,9 @@ from types import ModuleType
 
 import pytest
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import describe, options
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.connect.source import Source
 from holdfast.errors import JobFileError
 from holdfast.model.identity import StageIdentity

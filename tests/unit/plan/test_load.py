@@ -3,7 +3,7 @@
 import pytest
 from parse_texts import errors, job
 
-from holdfast.connect.report import Report
+from holdfast.connect.checks import Report
 from holdfast.errors import JobFileError
 from holdfast.model.tree import to_plain
 from holdfast.plan.load import Format, decode_job, format_of, parse_job

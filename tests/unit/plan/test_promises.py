@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.model.job import Guarantee, Job, Role
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type

@@ -6,8 +6,8 @@ import pytest
 from parse_texts import job
 
 from holdfast.cli.rename import convert
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.plan.load import parse_job
 from holdfast.plan.rename import rewritten
 from holdfast.plan.spec import Spec

@@ -6,10 +6,10 @@ import pytest
 from parse_texts import job
 
 from holdfast.cli.job import report_for
+from holdfast.connect.checks import Report
 from holdfast.connect.options import describe
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
-from holdfast.connect.theirs import LACKS
+from holdfast.connect.seatunnel_options import LACKS
 from holdfast.errors import JobFileError
 from holdfast.model.job import Role
 from holdfast.plan.spec import Spec

@@ -3,8 +3,8 @@
 import pytest
 from parse_texts import env, errors, parsed
 
+from holdfast.connect.checks import Report
 from holdfast.connect.placeholders import RESERVED
-from holdfast.connect.report import Report
 from holdfast.errors import UsageError
 from holdfast.model.tree import to_plain
 from holdfast.plan.load import parse_job

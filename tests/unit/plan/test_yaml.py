@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from parse_texts import errors, job, parsed, places
 
-from holdfast.connect.report import Report
+from holdfast.connect.checks import Report
 from holdfast.plan.load import parse_job
 
 JOB = """

@@ -11,8 +11,8 @@ from typing import ClassVar
 import pytest
 
 from holdfast import Committable, Identifier, Sink, Unavailable, UserError, options
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.connect.sink import Heard, Leftovers
 from holdfast.core.checkpoint import Kind
 from holdfast.core.gather import Staged

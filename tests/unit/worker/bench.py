@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.core.checkpoint import Kind
 from holdfast.core.gather import Acked
 from holdfast.plan.load import parse_job

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.batches import Batches
+from holdfast.connect.arrow_rows import Batches
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.connectors.local_file import splits
 from holdfast.plan.build import wants_frames
 from holdfast.plan.load import parse_job

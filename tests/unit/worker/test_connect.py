@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.report import Report
+from holdfast.connect.checks import Report
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Opening, Sink, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.iceberg.hadoop import HINT
 from holdfast.errors import Cancelled, UserError
 from holdfast.model.job import Role

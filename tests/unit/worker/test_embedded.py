@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.errors import UserError
 from holdfast.plan.check import check_job
 from holdfast.plan.load import parse_job

@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.cli.load import checked, read_tree
+from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.plan.spec import Spec
 from holdfast.process.run_outcome import Status
 from holdfast.worker.attempt import Runner

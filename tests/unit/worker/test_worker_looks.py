@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import options
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
 from holdfast.connect.sink import Sink
 from holdfast.core.task import Place
 from holdfast.errors import Unavailable, UserError

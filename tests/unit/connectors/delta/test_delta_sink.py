@@ -13,11 +13,11 @@ import pytest
 from deltalake import DeltaTable, Schema, write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
+from holdfast.connect.checks import Report
 from holdfast.connect.plugin import Context
 from holdfast.connect.registry import Registry
-from holdfast.connect.report import Report
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Opening, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.sink import DeltaSink
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode

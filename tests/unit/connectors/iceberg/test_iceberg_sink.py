@@ -17,8 +17,8 @@ from pyiceberg.types import LongType, NestedField, TimestamptzType, UUIDType
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast.connect.plugin import Context
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Opening, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.iceberg import rows
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.sink import IcebergSink

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.batches import Batches
+from holdfast.connect.arrow_rows import Batches
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Identifier, Leftovers, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.jdbc.content import chunk_table, content_of
 from holdfast.connectors.jdbc.database import Loading
 from holdfast.connectors.jdbc.sink import JdbcSink

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Identifier, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.jdbc.sink import JdbcSink
 from holdfast.errors import UserError
 from tests.unit.connectors.jdbc.conftest import Server

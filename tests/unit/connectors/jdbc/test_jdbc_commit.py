@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Identifier, Leftovers, Opening, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.jdbc.content import content_of
 from holdfast.connectors.jdbc.database import Session
 from holdfast.connectors.jdbc.sink import JdbcSink

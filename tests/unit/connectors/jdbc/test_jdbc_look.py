@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.jdbc.database import Needs
 from holdfast.connectors.jdbc.grants import missing_grants
 from holdfast.connectors.jdbc.look import look_at

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type

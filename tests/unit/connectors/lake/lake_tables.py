@@ -8,8 +8,8 @@ from pyiceberg.table import StaticTable
 from pyspark.sql import DataFrame
 
 from holdfast.connect.plugin import Context
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Sink, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.sink import DeltaSink
 from holdfast.connectors.iceberg.options import IcebergSinkOptions

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from holdfast.connect.library import load_library
 from holdfast.connect.sink import Leftovers, Staging
 from holdfast.connectors.lake.columns import fit
 from holdfast.connectors.lake.footers import partition_values, staged_parts
 from holdfast.connectors.lake.place import Place
 from holdfast.connectors.lake.stage import staging_folder, sweep
-from holdfast.connectors.library import load_library
 from holdfast.errors import UserError
 from holdfast.model.table import Column
 from holdfast.model.types import parse_type

@@ -17,8 +17,8 @@ from deltalake import DeltaTable
 from pyiceberg.types import StringType
 from pyspark.sql import SparkSession
 
-from holdfast.connect.batches import Batches
-from holdfast.connect.tables import Rows
+from holdfast.connect.arrow_rows import Batches
+from holdfast.connect.rows import Rows
 from holdfast.connectors.iceberg.numbers import numbered_footer
 from holdfast.connectors.iceberg.thrift import list_of, split_footer
 from holdfast.errors import UserError

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import read_options
-from holdfast.connect.report import Report
 from holdfast.connect.sink import Heard, Identifier
 from holdfast.connectors.lake import mark_done
 from holdfast.connectors.lake.mark_done import MarkDone, Partition

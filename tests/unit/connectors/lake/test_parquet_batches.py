@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from holdfast.connect.batches import MALFORMED, Batches, NotPlain
+from holdfast.connect.arrow_rows import MALFORMED, Batches, NotPlain
 from holdfast.connectors.lake.parquet import _limited, write_batches
 from holdfast.connectors.lake.place import Place
 from holdfast.errors import HoldfastError, Unavailable, UserError

@@ -16,8 +16,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from holdfast.connect.batches import NotPlain
-from holdfast.connect.tables import Rows
+from holdfast.connect.arrow_rows import NotPlain
+from holdfast.connect.rows import Rows
 from holdfast.connectors.local_file.arrow_parquet import ParquetReader, parquet_batches
 from holdfast.connectors.local_file.options import FileTable
 from holdfast.connectors.local_file.read import read_files

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Staging
 from holdfast.connect.source import Budget, Slice
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.local_file.sink import LocalFileSink
 from holdfast.connectors.local_file.source import LocalFileSource
 

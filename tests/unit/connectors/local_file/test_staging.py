@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Identifier, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.local_file.archives import uncompressed
 from holdfast.connectors.local_file.formats import Codec
 from holdfast.errors import UserError

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import read_options
 from holdfast.connect.plugin import Context
-from holdfast.connect.report import Report
 from holdfast.connect.sink import Identifier, Leftovers, Staging
 from holdfast.connectors.local_file.commit import Staged, commit
 from holdfast.connectors.local_file.opened import HIDDEN

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.errors import UserError
 from tests.unit.connectors.local_file.test_values_read import fields, opened, refused, rows
 

@@ -13,8 +13,8 @@ import pytest
 import xlsxwriter
 from pyspark.sql import SparkSession
 
+from holdfast.connect.rows import Rows
 from holdfast.connect.source import Budget, Slice
-from holdfast.connect.tables import Rows
 from holdfast.errors import HoldfastError, Place
 from holdfast.model.job import Role, Stage
 from holdfast.model.tree import Block

@@ -15,9 +15,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from python_calamine import CalamineWorkbook
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Staging
 from holdfast.connect.source import Budget
-from holdfast.connect.tables import Rows, Tables
 from holdfast.errors import HoldfastError, Place, UserError
 from holdfast.model.job import Role, Stage
 from holdfast.model.tree import Block

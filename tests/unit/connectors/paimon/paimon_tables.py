@@ -12,8 +12,8 @@ from pypaimon_rust.datafusion import PaimonCatalog, SQLContext, Table
 from pyspark.sql import DataFrame
 
 from holdfast.connect.plugin import Context
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Identifier, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.paimon.options import PaimonSinkOptions
 from holdfast.connectors.paimon.sink import PaimonSink
 from holdfast.model.job import Mode

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Opening, Staging
-from holdfast.connect.tables import Rows, Tables
 from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
 from holdfast.connectors.paimon import binary_row
 from holdfast.connectors.paimon.sink import PaimonSink

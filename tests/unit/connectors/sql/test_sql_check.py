@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import read_options
-from holdfast.connect.report import Report
 from holdfast.connectors.sql.functions_other import FUNCTIONS
 from holdfast.connectors.sql.transform import Sql, SqlOptions
 from holdfast.errors import Place

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.connect.plugin import Context
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connectors.sql.transform import Sql, SqlOptions
 from holdfast.model.job import Mode
 

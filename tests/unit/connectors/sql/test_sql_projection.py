@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.errors import UserError
 
 PEOPLE = """

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.connect.plugin import Context
-from holdfast.connect.tables import Rows, Tables
+from holdfast.connect.rows import Rows, Tables
 from holdfast.connectors.sql.transform import Sql, SqlOptions
 from holdfast.errors import UserError
 from holdfast.model.job import Mode

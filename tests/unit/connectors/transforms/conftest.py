@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from holdfast.connect.checks import Report
 from holdfast.connect.options import read_options
 from holdfast.connect.plugin import Context
-from holdfast.connect.report import Report
 from holdfast.errors import Place
 from holdfast.model.job import Mode
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar

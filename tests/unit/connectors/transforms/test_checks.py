@@ -3,7 +3,7 @@
 import pytest
 from pyspark.errors import PySparkException
 
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connectors.transforms.data_validator import DataValidator
 from holdfast.connectors.transforms.regex_extract import RegexExtract
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connectors.transforms.copy import Copy
 from holdfast.connectors.transforms.field_mapper import FieldMapper
 from holdfast.connectors.transforms.field_rename import FieldRename

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from pyspark.errors import PySparkException
 
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connectors.transforms.json_path import JsonPath
 from holdfast.errors import UserError
 from holdfast.model.types import Type, parse_type

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connectors.transforms.python import Python
 from holdfast.errors import UserError
 

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.connect.registry import Registry
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connectors import transforms
 from holdfast.connectors.transforms.filter_row_kind import FilterRowKind
 from holdfast.connectors.transforms.metadata import Metadata

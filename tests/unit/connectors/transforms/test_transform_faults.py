@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.connect.tables import Rows
+from holdfast.connect.rows import Rows
 from holdfast.connectors.transforms.data_validator import DataValidator
 from holdfast.connectors.transforms.field_rename import FieldRename
 from holdfast.connectors.transforms.json_path import JsonPath

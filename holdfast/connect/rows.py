@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.connect.batches import Batches, Moved
+from holdfast.connect.arrow_rows import Batches, Moved
 from holdfast.connect.rejects import Counting
 from holdfast.model.table import HIDDEN, KIND, Column, Table, TablePath
 from holdfast.model.types import from_spark, quote
