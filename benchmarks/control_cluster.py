@@ -36,7 +36,7 @@ from holdfast.master.submit import new_records
 from holdfast.model.job import Job as Planned
 from holdfast.model.secret import Secret
 from holdfast.plan.load import parse_job
-from holdfast.plan.spec import Spec, encode_spec
+from holdfast.plan.record import Spec, encode_spec
 from holdfast.security.identity import join_token
 from holdfast.security.seal import Seal
 from holdfast.store.contract import Put

@@ -22,9 +22,9 @@ from holdfast.master.ports import Settings
 from holdfast.master_urls import url_problem
 from holdfast.model.secret import MASK, Secret
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
-from holdfast.plan.mask import masked_text
+from holdfast.plan.formats.yaml_file import parse_yaml
+from holdfast.plan.masking import masked_text
 from holdfast.plan.syntax import Unreadable
-from holdfast.plan.yaml_file import parse_yaml
 
 PREFIX = "HOLDFAST_"
 LISTEN = "127.0.0.1:5801"

@@ -19,10 +19,10 @@ from holdfast.model import job as model
 from holdfast.model.job import Role
 from holdfast.model.secret import MASK
 from holdfast.model.tree import Block, Plain
-from holdfast.plan.draw import guarantee_of, plan_data
-from holdfast.plan.mask import masked
+from holdfast.plan.masking import masked
 from holdfast.plan.promises import destination_of
-from holdfast.plan.spec import decode_spec
+from holdfast.plan.record import decode_spec
+from holdfast.plan.show import guarantee_of, plan_data
 
 KEPT = 3_000
 PLANNED_AT_ONCE = 4

@@ -23,7 +23,7 @@ from holdfast.api.status_board import Board, Sight
 from holdfast.config import OpenLineage
 from holdfast.core.checkpoint import Totals
 from holdfast.core.job import TERMINAL, Job, JobStatus
-from holdfast.plan.mask import masked_text
+from holdfast.plan.masking import masked_text
 
 log = logging.getLogger("holdfast")
 

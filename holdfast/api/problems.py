@@ -14,7 +14,7 @@ from holdfast.errors import (
     Unavailable,
     UserError,
 )
-from holdfast.plan.mask import masked_text
+from holdfast.plan.masking import masked_text
 
 log = logging.getLogger("holdfast")
 

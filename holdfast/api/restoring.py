@@ -26,7 +26,7 @@ from holdfast.master.transplant import Move, transplant
 from holdfast.model.job import Job
 from holdfast.plan.identify import identities
 from holdfast.plan.promises import keyed
-from holdfast.plan.spec import decode_spec
+from holdfast.plan.record import decode_spec
 
 BY_KEY = "Every sink replaces rows by their keys, so none can show twice."
 

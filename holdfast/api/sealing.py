@@ -8,7 +8,7 @@ from holdfast.connect.registry import Registry
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.model.job import Role
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
-from holdfast.plan.mask import is_secret, secret_keys
+from holdfast.plan.masking import is_secret, secret_keys
 from holdfast.security.seal import MARK, Seal
 from holdfast.store.contract import Guard, Put, Store
 

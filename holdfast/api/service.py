@@ -44,7 +44,7 @@ from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.records import RecordUnreadable, decode, job_key
 from holdfast.master.submit import new_records, too_large
 from holdfast.model.secret import Secret
-from holdfast.plan.spec import Spec, encode_spec
+from holdfast.plan.record import Spec, encode_spec
 from holdfast.security.path_policy import Confined
 from holdfast.security.seal import Seal
 

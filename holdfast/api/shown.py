@@ -24,7 +24,7 @@ from holdfast.master.health import Report, health_word
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
-from holdfast.plan.mask import masked_text
+from holdfast.plan.masking import masked_text
 from holdfast.wire.messages import Held, Load
 
 

@@ -13,9 +13,9 @@ from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
 from holdfast.errors import JobFileError, Mistake, Place, UserError
 from holdfast.model.tree import Block, Items, Node, Scalar
-from holdfast.plan.draw import plan_data
 from holdfast.plan.load import Format, parse_job
-from holdfast.plan.spec import Spec, decode_spec
+from holdfast.plan.record import Spec, decode_spec
+from holdfast.plan.show import plan_data
 
 DEPTH_MAX = 64
 """How deep the blocks of a job may be nested; none that a person wrote comes near it."""

@@ -13,7 +13,7 @@ from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Written
 from holdfast.core.pipeline import Pipeline
 from holdfast.master.trail import Trail, Under
-from holdfast.plan.mask import masked_text
+from holdfast.plan.masking import masked_text
 
 
 class CheckpointView(msgspec.Struct):

@@ -8,7 +8,7 @@ from holdfast.errors import HoldfastError
 from holdfast.master import blob
 from holdfast.master.accept import told
 from holdfast.master.unfinished import Unfinished, blobs_of, unfinished, ways
-from holdfast.plan.mask import masked_text
+from holdfast.plan.masking import masked_text
 
 READ_S = 2.0
 """So long an answer waits for a checkpoint.  What is staged is then left out."""

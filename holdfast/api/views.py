@@ -7,7 +7,7 @@ import msgspec
 from holdfast.api.problems import Problem as Problem
 from holdfast.core.job import TERMINAL, Job
 from holdfast.master.records import RecordUnreadable, decode
-from holdfast.plan.mask import masked_text
+from holdfast.plan.masking import masked_text
 from holdfast.store.contract import Item
 
 ENDED = frozenset({*(s.value for s in TERMINAL), "DAMAGED"})

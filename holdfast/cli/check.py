@@ -23,7 +23,7 @@ from holdfast.cli.job import (
 from holdfast.cli.load import read_tree
 from holdfast.cli.terminal import screen, show_warnings
 from holdfast.errors import JobFileError, Mistake, Place, UsageError
-from holdfast.plan.spec import Spec, encode_spec
+from holdfast.plan.record import Spec, encode_spec
 from holdfast.plan.variables import parse_assignments
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from holdfast.cli.terminal import screen
 from holdfast.client import Client, date_text, explained_text
 from holdfast.connect.checks import Report
 from holdfast.errors import UserError
-from holdfast.plan.spec import Spec, encode_spec
+from holdfast.plan.record import Spec, encode_spec
 from holdfast.plan.variables import parse_assignments
 
 Timeout = Annotated[

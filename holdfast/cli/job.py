@@ -13,8 +13,8 @@ from holdfast.connect.registry import Registry
 from holdfast.errors import UsageError
 from holdfast.files import state_dir
 from holdfast.model.tree import Block
-from holdfast.plan.draw import draw_mermaid, draw_text, plan_json
 from holdfast.plan.foresee import foresee
+from holdfast.plan.show import draw_mermaid, draw_text, plan_json
 from holdfast.plan.variables import parse_assignments
 from holdfast.spark import session as driver
 from holdfast.worker.connect import look_at_places

@@ -17,7 +17,7 @@ from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError
 from holdfast.files import state_dir
-from holdfast.plan.spec import Spec
+from holdfast.plan.record import Spec
 from holdfast.process.run_outcome import Outcome, Status, admit
 from holdfast.process.run_result import RunResult, result_of
 from holdfast.spark import session, startup_cache

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from holdfast.errors import UsageError
-from holdfast.plan.mask import masked_text
+from holdfast.plan.masking import masked_text
 
 LEVEL = "HOLDFAST_LOG_LEVEL"
 """The environment variable that asks for more: `debug` has a line for each slice."""

@@ -17,7 +17,7 @@ from holdfast.cli.logs import JsonLines, log, log_to
 from holdfast.cli.terminal import show_error
 from holdfast.config import Config, Effective, flag, load_config, options_of_a_node
 from holdfast.errors import HoldfastError, UsageError
-from holdfast.plan.mask import masked_text
+from holdfast.plan.masking import masked_text
 from holdfast.process.master_process import run_master
 from holdfast.process.worker_process import run_worker
 

@@ -12,7 +12,7 @@ from holdfast.client import POLL_S, Client
 from holdfast.config import load_config
 from holdfast.connect.checks import Report
 from holdfast.model.secret import Secret
-from holdfast.plan.spec import Spec, encode_spec
+from holdfast.plan.record import Spec, encode_spec
 from holdfast.process.run_result import RunResult, result_on_cluster
 from holdfast.security.identity import client_tls, client_token
 

@@ -12,7 +12,7 @@ from holdfast.connect.registry import Registry
 from holdfast.model.tree import Block
 from holdfast.plan.check import check_job
 from holdfast.plan.load import decode_job, parse_job
-from holdfast.plan.rename import Rewritten, rewritten
+from holdfast.plan.modern_names import Rewritten, rewritten
 
 
 def convert(

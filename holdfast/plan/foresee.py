@@ -18,7 +18,7 @@ from holdfast.errors import HoldfastError, UserError
 from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import Table
 from holdfast.model.types import UNKNOWN
-from holdfast.plan.build import Choice, build_plugin, choose_transform, context_for
+from holdfast.plan.plugins import Choice, build_plugin, choose_transform, context_for
 
 T = TypeVar("T")
 Known = Mapping[str, Sequence[Table]]

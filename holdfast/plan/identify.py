@@ -15,9 +15,9 @@ from holdfast.connect.source import Source
 from holdfast.model.identity import Facts, StageIdentity
 from holdfast.model.job import Job, Role, Stage
 from holdfast.model.tree import Plain
-from holdfast.plan.build import stage_options
 from holdfast.plan.common import common_class, separate
-from holdfast.plan.mask import masked, masked_text
+from holdfast.plan.masking import masked, masked_text
+from holdfast.plan.plugins import stage_options
 
 
 def identities(job: Job, registry: Registry) -> tuple[StageIdentity, ...]:

@@ -8,10 +8,11 @@ from pathlib import PurePath
 from holdfast.connect.checks import Report
 from holdfast.errors import JobFileError, Mistake, Place
 from holdfast.model.tree import Block
-from holdfast.plan.hocon import Read, parse_hocon
-from holdfast.plan.json_file import parse_json
+from holdfast.plan.formats.hocon import Read, parse_hocon
+from holdfast.plan.formats.json_file import parse_json
+from holdfast.plan.formats.sql_file import parse_sql
+from holdfast.plan.formats.yaml_file import parse_yaml
 from holdfast.plan.shape import shape_job
-from holdfast.plan.sql_file import parse_sql
 from holdfast.plan.syntax import Lines, Unreadable
 from holdfast.plan.variables import (
     Unset,
@@ -20,7 +21,6 @@ from holdfast.plan.variables import (
     substitute,
     unset_message,
 )
-from holdfast.plan.yaml_file import parse_yaml
 
 BOM = "\ufeff"
 

@@ -8,7 +8,7 @@ from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Sink, Writing
 from holdfast.model.job import Guarantee, Job, Role, Stage
 from holdfast.model.table import Table, TablePath
-from holdfast.plan.build import stage_options
+from holdfast.plan.plugins import stage_options
 
 
 @dataclass(frozen=True, slots=True)

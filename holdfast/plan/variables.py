@@ -13,8 +13,8 @@ from dataclasses import replace
 from holdfast.connect.placeholders import RESERVED
 from holdfast.errors import Place, UsageError
 from holdfast.model.tree import Block, Items, Node, Scalar
-from holdfast.plan.hocon import parse_value
-from holdfast.plan.hocon_merge import Given
+from holdfast.plan.formats.hocon import parse_value
+from holdfast.plan.formats.hocon_merge import Given
 from holdfast.plan.syntax import Unreadable, plain
 
 _PLACEHOLDER = re.compile(r"\$\{\s*([^:{}]+?)\s*(?::([^}]*))?\}")

@@ -22,8 +22,8 @@ from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserErro
 from holdfast.master.ports import CommitOrder, Life, ListenOrder, TableState
 from holdfast.model.job import Job, Role
 from holdfast.model.tree import Plain
-from holdfast.plan.build import build_plugin, context_for
-from holdfast.plan.spec import decode_spec
+from holdfast.plan.plugins import build_plugin, context_for
+from holdfast.plan.record import decode_spec
 
 log = logging.getLogger("holdfast")
 

@@ -26,7 +26,7 @@ from holdfast.master.master import Master
 from holdfast.master.ports import Points, Ports, Settings
 from holdfast.master.submit import new_records
 from holdfast.model import job as model
-from holdfast.plan.spec import Spec, encode_spec
+from holdfast.plan.record import Spec, encode_spec
 from holdfast.process.abandoned_runs import BLOBS, STORE, finish_dead_runs
 from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock

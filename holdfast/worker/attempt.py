@@ -20,7 +20,7 @@ from holdfast.core.task import Place
 from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
 from holdfast.model.job import Job, Role, Task
 from holdfast.model.tree import Plain
-from holdfast.plan.spec import decode_spec
+from holdfast.plan.record import decode_spec
 from holdfast.wire.messages import Barrier, DeployTask, Held
 from holdfast.worker.failures import GONE, explained, stack_of
 from holdfast.worker.row_counts import Tally

@@ -17,9 +17,9 @@ from holdfast.connect.source import Budget, Slice, Source
 from holdfast.errors import Cancelled, HoldfastError, Place, UserError
 from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import Table
-from holdfast.plan.build import build_plugin, context_for
 from holdfast.plan.foresee import Foreseen, about, foresee
-from holdfast.plan.mask import masked_text
+from holdfast.plan.masking import masked_text
+from holdfast.plan.plugins import build_plugin, context_for
 from holdfast.worker.expect import tables_of
 from holdfast.worker.failures import explained
 

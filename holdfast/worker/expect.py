@@ -10,7 +10,7 @@ from holdfast.connect.source import Budget
 from holdfast.errors import UserError
 from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import Table
-from holdfast.plan.build import build_plugin, context_for
+from holdfast.plan.plugins import build_plugin, context_for
 from holdfast.worker.row_counts import Tally
 from holdfast.worker.task_runner import Running, TaskRun
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from holdfast.connect.arrow_rows import MALFORMED, raised_in_task
 from holdfast.errors import Cancelled, Fenced, HoldfastError, Unavailable, UserError
 from holdfast.model.job import Stage
-from holdfast.plan.mask import masked_text
+from holdfast.plan.masking import masked_text
 from holdfast.worker.root_causes import cause_of, find_cause, while_reading
 
 STACK_MAX = 8_000

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from holdfast.connect.checks import Report
 from holdfast.core.task import Place
 from holdfast.errors import Cancelled, HoldfastError, JobFileError, Mistake
-from holdfast.plan.mask import masked_text
-from holdfast.plan.spec import decode_spec
+from holdfast.plan.masking import masked_text
+from holdfast.plan.record import decode_spec
 from holdfast.wire.messages import LookAtJob, Looked, Told
 from holdfast.worker.attempt import Runner
 from holdfast.worker.connect import look_at_places

@@ -13,8 +13,8 @@ from holdfast.connect.rejects import Counting
 from holdfast.connect.rows import Rows, Tables
 from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import KIND, Table
-from holdfast.plan.build import Choice, choose_transform, context_for
 from holdfast.plan.foresee import check_alike
+from holdfast.plan.plugins import Choice, choose_transform, context_for
 from holdfast.worker.failures import explained
 
 if TYPE_CHECKING:

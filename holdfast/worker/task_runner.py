@@ -23,7 +23,7 @@ from holdfast.errors import Cancelled
 from holdfast.model.job import Job, Role, Stage, Task
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
-from holdfast.plan.build import build_plugin, context_for
+from holdfast.plan.plugins import build_plugin, context_for
 from holdfast.spark.stopped import wait_stopped
 from holdfast.worker.event_time import EventTimes, Watched
 from holdfast.worker.failures import explained

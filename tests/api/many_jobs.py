@@ -17,7 +17,7 @@ from holdfast.core.task import Place, TaskStatus
 from holdfast.master.records import encode, history_key, job_key, pipeline_key
 from holdfast.master.submit import new_records
 from holdfast.plan.load import parse_job
-from holdfast.plan.spec import Spec, encode_spec
+from holdfast.plan.record import Spec, encode_spec
 from holdfast.store.contract import Put, Store
 from holdfast.store.open import open_store
 from tests.api.served import STREAM, TOKEN, Served, with_master

@@ -21,7 +21,7 @@ from holdfast.master import blob
 from holdfast.master.ports import BlobBad
 from holdfast.master.records import RecordUnreadable, decode, job_key
 from holdfast.model.job import Role
-from holdfast.plan.mask import MASK, masked_text
+from holdfast.plan.masking import MASK, masked_text
 from holdfast.security.path_policy import Confined
 from holdfast.store.contract import Guard, Put
 from holdfast.wire import codec

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.core.job import JobStatus
 from holdfast.master.ports import Settings
-from holdfast.plan.spec import Spec
+from holdfast.plan.record import Spec
 from holdfast.store.open import open_store
 from tests.api.served import STREAM, Served, served, with_master
 

@@ -26,7 +26,7 @@ from holdfast.cli.load import read_tree
 from holdfast.client import Client
 from holdfast.errors import HoldfastError
 from holdfast.model.secret import Secret
-from holdfast.plan.spec import Spec, encode_spec
+from holdfast.plan.record import Spec, encode_spec
 from tests.chaos.engine.servers import free_ports
 from tests.compat.run import (
     BATCH_S_MAX,

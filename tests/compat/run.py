@@ -25,7 +25,7 @@ from holdfast.cli.load import read_tree
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError
 from holdfast.model.job import Job, Mode
-from holdfast.plan.spec import Spec
+from holdfast.plan.record import Spec
 from holdfast.process.local_run import Embedded
 from holdfast.process.run_outcome import Outcome, Status, admit
 from holdfast.spark import session as driver

@@ -35,7 +35,7 @@ from holdfast.master.explain import Explanation
 from holdfast.master.health import Health, judged
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.trail import TRAIL, decode, decode_past, past_key
-from holdfast.plan.mask import masked_text
+from holdfast.plan.masking import masked_text
 from holdfast.wire.messages import TaskKey
 
 READ, OPERATE = Permission.READ, Permission.OPERATE

@@ -20,7 +20,7 @@ from holdfast.api.service import Api
 from holdfast.api.shapes import PartCheckpoints
 from holdfast.api.timeline import CheckpointView
 from holdfast.errors import UserError
-from holdfast.plan.mask import masked_text
+from holdfast.plan.masking import masked_text
 
 READ = Permission.READ
 KINDS = {

@@ -33,7 +33,7 @@ from holdfast.errors import Unavailable, UserError
 from holdfast.master.explain import as_text, explain
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
-from holdfast.plan.mask import masked_text
+from holdfast.plan.masking import masked_text
 
 T = TypeVar("T")
 

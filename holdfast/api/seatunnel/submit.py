@@ -21,7 +21,7 @@ from holdfast.api.views import Submit
 from holdfast.connect.checks import Report
 from holdfast.core.job import TERMINAL
 from holdfast.errors import UserError
-from holdfast.plan.spec import encode_spec
+from holdfast.plan.record import encode_spec
 
 OPERATE = Permission.OPERATE
 FORMATS = {"json": "job.json", "hocon": "job.conf", "sql": "job.sql"}

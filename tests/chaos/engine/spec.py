@@ -4,7 +4,7 @@ from pathlib import Path
 
 from holdfast.connect.checks import Report
 from holdfast.plan.load import parse_job
-from holdfast.plan.spec import Spec, encode_spec
+from holdfast.plan.record import Spec, encode_spec
 
 
 def spec_text(file: Path) -> str:

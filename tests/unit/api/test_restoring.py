@@ -16,7 +16,7 @@ from holdfast.master.resume import resumed
 from holdfast.master.submit import new_records
 from holdfast.plan.load import parse_job
 from holdfast.plan.promises import keyed
-from holdfast.plan.spec import Spec, decode_spec, encode_spec
+from holdfast.plan.record import Spec, decode_spec, encode_spec
 
 FILES = """LocalFile {{ plugin_output = {0}, path = "/data/{0}", file_format_type = text }}"""
 SINK = """LocalFile {{ plugin_input = {0}, path = "/out/{0}" }}"""

@@ -21,7 +21,7 @@ from holdfast.master.master import Master
 from holdfast.master.ports import Ports, Settings
 from holdfast.model.secret import Secret
 from holdfast.plan.load import parse_job
-from holdfast.plan.spec import Spec, encode_spec
+from holdfast.plan.record import Spec, encode_spec
 from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables

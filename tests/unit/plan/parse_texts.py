@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from holdfast.connect.checks import Report
 from holdfast.model.tree import Block, Items, Node, Plain, Scalar, to_plain
-from holdfast.plan.hocon import Read
+from holdfast.plan.formats.hocon import Read
 from holdfast.plan.load import parse_job
 
 SHAPE = {"env": {}, "source": [], "transform": [], "sink": []}

@@ -16,7 +16,7 @@ from plan_trees import (
 )
 
 from holdfast.model.job import Role
-from holdfast.plan.build import Choice, build_plugin, choose_transform, context_for
+from holdfast.plan.plugins import Choice, build_plugin, choose_transform, context_for
 
 
 def choice(**given: Any) -> Choice:

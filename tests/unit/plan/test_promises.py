@@ -10,10 +10,10 @@ from holdfast.model.job import Guarantee, Job, Role
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type
 from holdfast.plan.check import check_job
-from holdfast.plan.draw import draw_mermaid, draw_text, plan_json
 from holdfast.plan.load import parse_job
 from holdfast.plan.promises import MEANINGS, Promise, guarantees
-from holdfast.plan.spec import Spec
+from holdfast.plan.record import Spec
+from holdfast.plan.show import draw_mermaid, draw_text, plan_json
 
 TEXT = """
 env { watermark.column = id }

@@ -12,7 +12,7 @@ from holdfast.connect.registry import Registry
 from holdfast.connect.seatunnel_options import LACKS
 from holdfast.errors import JobFileError
 from holdfast.model.job import Role
-from holdfast.plan.spec import Spec
+from holdfast.plan.record import Spec
 
 REGISTRY = Registry.load()
 ROWS = "FakeSource { schema { fields { a = int } } }"

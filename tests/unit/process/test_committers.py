@@ -20,7 +20,7 @@ from holdfast.errors import OutcomeUnknown
 from holdfast.master.ports import CommitOrder, Life, ListenOrder, TableState
 from holdfast.model.tree import Plain
 from holdfast.plan.load import parse_job
-from holdfast.plan.spec import Spec, encode_spec
+from holdfast.plan.record import Spec, encode_spec
 from holdfast.process import committers
 from holdfast.process.committers import SinkTables
 

@@ -12,7 +12,7 @@ from holdfast.connect.registry import Registry
 from holdfast.core.checkpoint import Kind
 from holdfast.core.gather import Acked
 from holdfast.plan.load import parse_job
-from holdfast.plan.spec import Spec, encode_spec
+from holdfast.plan.record import Spec, encode_spec
 from holdfast.wire.messages import (
     Barrier,
     BarrierAck,

@@ -12,9 +12,9 @@ from holdfast.connect.arrow_rows import Batches
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
 from holdfast.connectors.local_file import splits
-from holdfast.plan.build import wants_frames
 from holdfast.plan.load import parse_job
-from holdfast.plan.spec import Spec
+from holdfast.plan.plugins import wants_frames
+from holdfast.plan.record import Spec
 from holdfast.process.local_run import Embedded
 from holdfast.process.run_outcome import Status
 from holdfast.worker.attempt import Runner

@@ -13,7 +13,7 @@ from holdfast.connect.sink import Identifier, Opening, Sink, Staging
 from holdfast.connectors.iceberg.hadoop import HINT
 from holdfast.errors import Cancelled, UserError
 from holdfast.model.job import Role
-from holdfast.plan.build import build_plugin, context_for
+from holdfast.plan.plugins import build_plugin, context_for
 from holdfast.worker.connect import look_at_places
 from tests.unit.plan.test_foresee import PEOPLE, job_of, registry
 

@@ -13,7 +13,7 @@ from holdfast.connect.registry import Registry
 from holdfast.errors import UserError
 from holdfast.plan.check import check_job
 from holdfast.plan.load import parse_job
-from holdfast.plan.spec import Spec
+from holdfast.plan.record import Spec
 from holdfast.process.local_run import Embedded
 from holdfast.process.run_outcome import Status, admit
 from holdfast.worker.attempt import Runner

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from holdfast.cli.load import checked, read_tree
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.plan.spec import Spec
+from holdfast.plan.record import Spec
 from holdfast.process.run_outcome import Status
 from holdfast.worker.attempt import Runner
 from tests.compat.run import run

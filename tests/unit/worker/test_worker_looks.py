@@ -17,7 +17,7 @@ from holdfast.core.task import Place
 from holdfast.errors import Unavailable, UserError
 from holdfast.model.table import Table
 from holdfast.plan.load import parse_job
-from holdfast.plan.spec import Spec, encode_spec
+from holdfast.plan.record import Spec, encode_spec
 from holdfast.wire.messages import LookAtJob, Looked
 from holdfast.worker.attempt import Runner
 from holdfast.worker.looks import LOOKS_MAX, Looks

@@ -9,8 +9,8 @@ from holdfast.cli.rename import convert
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
 from holdfast.plan.load import parse_job
-from holdfast.plan.rename import rewritten
-from holdfast.plan.spec import Spec
+from holdfast.plan.modern_names import rewritten
+from holdfast.plan.record import Spec
 
 REGISTRY = Registry.load()
 OLD = """\

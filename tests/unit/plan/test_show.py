@@ -10,8 +10,8 @@ from holdfast.model.job import Job
 from holdfast.model.table import Column, Key, Table, TablePath
 from holdfast.model.tree import Block
 from holdfast.model.types import parse_type
-from holdfast.plan.draw import draw_mermaid, draw_text, plan_data, plan_json
-from holdfast.plan.mask import masked, masked_text
+from holdfast.plan.masking import masked, masked_text
+from holdfast.plan.show import draw_mermaid, draw_text, plan_data, plan_json
 
 ORDERS = Table(
     TablePath.parse("shop.public.orders"),

@@ -3,8 +3,8 @@
 import json
 
 from holdfast.model.tree import Entry, Node, Scalar
-from holdfast.plan.hocon import parse_value
-from holdfast.plan.sql_tokens import Statement, Token
+from holdfast.plan.formats.hocon import parse_value
+from holdfast.plan.formats.sql_tokens import Statement, Token
 from holdfast.plan.syntax import At
 
 

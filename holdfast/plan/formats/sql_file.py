@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from holdfast.errors import Place
 from holdfast.model.job import Role
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
-from holdfast.plan.hocon import parse_hocon
-from holdfast.plan.hocon_merge import Given, Warn
+from holdfast.plan.formats.hocon import parse_hocon
+from holdfast.plan.formats.hocon_merge import Given, Warn
+from holdfast.plan.formats.sql_options import read_option
+from holdfast.plan.formats.sql_tokens import Statement, Token, comments, statements
 from holdfast.plan.shape import NAME
-from holdfast.plan.sql_options import read_option
-from holdfast.plan.sql_tokens import Statement, Token, comments, statements
 from holdfast.plan.syntax import Lines, Unreadable, merged
 
 _CONFIG = "config"

@@ -3,8 +3,8 @@
 import json
 
 from holdfast.model.tree import Block
-from holdfast.plan.hocon_merge import Resolver, build_job
-from holdfast.plan.hocon_parse import Parser
+from holdfast.plan.formats.hocon_merge import Resolver, build_job
+from holdfast.plan.formats.hocon_parse import Parser
 from holdfast.plan.syntax import DEPTH_MAX, Lines, Unreadable
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.errors import Place
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
-from holdfast.plan.hocon_parse import Field, Fields, Joined, Listed, Raw, Ref
+from holdfast.plan.formats.hocon_parse import Field, Fields, Joined, Listed, Raw, Ref
 from holdfast.plan.syntax import (
     DEPTH_MAX,
     NODE_SIZE,

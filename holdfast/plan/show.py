@@ -14,7 +14,7 @@ from holdfast.model.secret import MASK
 from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
 from holdfast.plan.common import INPUT_KEYS, OUTPUT_KEYS
-from holdfast.plan.mask import masked
+from holdfast.plan.masking import masked
 from holdfast.plan.promises import MEANINGS, Written, modes_of, promise_of, writes_of
 
 Known = Mapping[str, Sequence[Table]] | None

@@ -5,8 +5,8 @@ from pathlib import PurePath
 
 from holdfast.errors import JobFileError, Place
 from holdfast.model.tree import Block, Node
-from holdfast.plan.hocon_merge import Draft, Given, Resolver, Warn, build, build_job
-from holdfast.plan.hocon_parse import Field, Include, Parser
+from holdfast.plan.formats.hocon_merge import Draft, Given, Resolver, Warn, build, build_job
+from holdfast.plan.formats.hocon_parse import Field, Include, Parser
 from holdfast.plan.syntax import ROLES, At, Lines, Unreadable, quote
 
 Read = Callable[[str], str]

@@ -1,0 +1,1 @@
+"""Job files in each of their formats, read into one tree."""
