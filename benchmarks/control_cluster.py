@@ -30,9 +30,9 @@ from holdfast.core.commit import Commits
 from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import STOPPED, Pipeline
 from holdfast.core.task import Place, TaskStatus
-from holdfast.master.blob import blob_name
+from holdfast.master.admission import new_records
+from holdfast.master.checkpoint_content import blob_name
 from holdfast.master.records import encode, job_key, pipeline_key
-from holdfast.master.submit import new_records
 from holdfast.model.job import Job as Planned
 from holdfast.model.secret import Secret
 from holdfast.plan.load import parse_job

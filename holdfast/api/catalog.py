@@ -9,8 +9,8 @@ import contextlib
 
 from holdfast.core.job import Job
 from holdfast.errors import Unavailable
-from holdfast.master.history import HISTORY
 from holdfast.master.records import RecordUnreadable, decode
+from holdfast.master.retention import HISTORY
 from holdfast.store.contract import Compacted, Item, Store
 
 AGAIN_S = 1.0

@@ -13,16 +13,16 @@ from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
 from holdfast.core.job import TERMINAL
 from holdfast.core.job import Job as Record
-from holdfast.core.match import Matching, match
 from holdfast.core.pipeline import Pipeline
-from holdfast.core.saved import Saved
+from holdfast.core.saved_state import Saved
+from holdfast.core.stage_match import Matching, match
 from holdfast.errors import JobFileError, UserError
-from holdfast.master import blob
+from holdfast.master import checkpoint_content
 from holdfast.master.accept import Start, check_line, contents_of, told
-from holdfast.master.blob import Content
+from holdfast.master.checkpoint_content import Content
 from holdfast.master.leader import Leader
+from holdfast.master.restored_checkpoints import Move, transplant
 from holdfast.master.resume import resumed
-from holdfast.master.transplant import Move, transplant
 from holdfast.model.job import Job
 from holdfast.plan.identify import identities
 from holdfast.plan.promises import keyed
@@ -149,7 +149,9 @@ class Going:
         contents = await contents_of(self.leader.desk, saved)
         begun = resumed(saved, going.move.moved, pipelines)
         made = going.contents(list(contents.values()), job.id, job.incarnation)
-        packed = tuple((number, blob.pack(content)) for number, content in made.items())
+        packed = tuple(
+            (number, checkpoint_content.pack(content)) for number, content in made.items()
+        )
         start, said = Start(saved, packed, again), list(going.matching.said)
         past = self.leader.vault.past(saved) if by_key else []
         if past:

@@ -2,11 +2,11 @@
 
 from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import Pipeline
+from holdfast.master.admission import too_large
 from holdfast.master.explain import Queue, Scene
 from holdfast.master.journal import Journal
 from holdfast.master.leader import Leader
 from holdfast.master.ports import Ports
-from holdfast.master.submit import too_large
 from holdfast.wire.messages import Held
 
 

@@ -32,17 +32,17 @@ from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
-from holdfast.core.saved import Saved
+from holdfast.core.saved_state import Saved
 from holdfast.errors import Fenced, Unavailable, UserError
-from holdfast.master.desk import LEADER
+from holdfast.master.admission import new_records, too_large
 from holdfast.master.explain import Explanation, explain
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.journal import Journal
 from holdfast.master.leader import Leader
+from holdfast.master.leader_store import LEADER
 from holdfast.master.master import Mark, Master, read_mark
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.records import RecordUnreadable, decode, job_key
-from holdfast.master.submit import new_records, too_large
 from holdfast.model.secret import Secret
 from holdfast.plan.record import Spec, encode_spec
 from holdfast.security.path_policy import Confined

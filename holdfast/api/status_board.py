@@ -13,11 +13,11 @@ from itertools import islice
 from holdfast.api.timeline import Checks, Happened, events_of
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
+from holdfast.master.event_log import Trail
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import Clock
-from holdfast.master.trail import Trail
 from holdfast.wire.messages import Held, TaskKey
 
 LOOK_S = 1.0

@@ -1,6 +1,6 @@
 """What happened to a pipeline's checkpoints and to a job's states, in order, with dates.
 
-The keepers tell it (`master/trail.py`), so that the next leader knows it too; here it gets the
+The keepers tell it (`master/event_log.py`), so that the next leader knows it too; here it gets the
 shape in which it is shown.  What is counted is counted since this leader began.
 """
 
@@ -12,7 +12,7 @@ import msgspec
 from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Written
 from holdfast.core.pipeline import Pipeline
-from holdfast.master.trail import Trail, Under
+from holdfast.master.event_log import Trail, Under
 from holdfast.plan.masking import masked_text
 
 

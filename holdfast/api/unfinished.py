@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from holdfast.api.service import Api
 from holdfast.errors import HoldfastError
-from holdfast.master import blob
+from holdfast.master import checkpoint_content
 from holdfast.master.accept import told
 from holdfast.master.unfinished import Unfinished, blobs_of, unfinished, ways
 from holdfast.plan.masking import masked_text
@@ -27,7 +27,7 @@ async def unfinished_of(api: Api, job_id: str) -> tuple[tuple[Unfinished, ...], 
     for name in blobs_of(job) if saved else ():
         try:
             async with asyncio.timeout(READ_S):
-                contents[name] = blob.read(await api.blobs.get(name))
+                contents[name] = checkpoint_content.read(await api.blobs.get(name))
         except (HoldfastError, TimeoutError):
             continue
     past = vault.past(saved) if saved else []

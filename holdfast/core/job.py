@@ -9,11 +9,11 @@ which one is durable without the other.
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from holdfast.core.abandoned import Abandoned, abandoned
 from holdfast.core.checkpoint import Totals
 from holdfast.core.machine import Machine
 from holdfast.core.pipeline import ACTIVE, FAILED, FAILING, FINISHED, OVER, Pipeline
 from holdfast.core.task import TaskStatus
+from holdfast.core.unfinished import Abandoned, abandoned
 
 SAVEPOINT_TRIES = 3
 RETAINED_S = 30 * 86_400.0

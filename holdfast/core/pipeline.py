@@ -8,7 +8,7 @@ complete checkpoint and the commit it owes; the last commit and the end.
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from holdfast.core import checkpoint, commit, completion, former, rollback, task
+from holdfast.core import checkpoint, commit, completion, former_commits, rollback, task
 from holdfast.core.checkpoint import (
     BlobDropped,
     CheckpointDue,
@@ -29,7 +29,7 @@ from holdfast.core.commit import (
     later,
 )
 from holdfast.core.completion import Completion, CompletionStatus, SourceEnded, TasksChanged
-from holdfast.core.former import Former
+from holdfast.core.former_commits import Former
 from holdfast.core.machine import Machine
 from holdfast.core.policy import Policy
 from holdfast.core.task import (
@@ -183,7 +183,7 @@ class Pipeline:
     @property
     def owes_former(self) -> bool:
         """Whether a former life's commits come first: until then no task may start."""
-        return self.status is ACTIVE and former.next_of(self.formers) is not None
+        return self.status is ACTIVE and former_commits.next_of(self.formers) is not None
 
 
 def step(old: Pipeline, event: object) -> Pipeline:
@@ -289,7 +289,7 @@ def _with_tasks(pipeline: Pipeline, tasks: tuple[Task, ...]) -> Pipeline:
 
 def _former_moved(old: Pipeline, index: int, what: Committed | Listened) -> Pipeline:
     """Take in what a former life's commit has brought: its watermark, and what listeners know."""
-    now = former.step(old.formers[index], what)
+    now = former_commits.step(old.formers[index], what)
     if now == old.formers[index]:
         return old
     commits = old.commits

@@ -11,14 +11,14 @@ from typing import Protocol
 
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
-from holdfast.core.saved import Saved
+from holdfast.core.saved_state import Saved
 from holdfast.errors import Fenced, OutcomeUnknown, Unavailable, UserError
-from holdfast.master import blob
-from holdfast.master.desk import Desk
+from holdfast.master import checkpoint_content
 from holdfast.master.job_keeper import JobKeeper
+from holdfast.master.leader_store import Desk
 from holdfast.master.ports import BlobBad
 from holdfast.master.records import encode, grave_key, job_key, pipeline_key, saved_key
-from holdfast.master.vault import Heir, Vault
+from holdfast.master.saved_states import Heir, Vault
 from holdfast.store.contract import Delete, Guard, Put
 
 STATES_MAX = 50
@@ -116,7 +116,7 @@ async def _store(desk: Desk, pipelines: tuple[Pipeline, ...], start: Start) -> t
         if content is None:
             named.append(pipeline)  # it is new, and begins at the start of its input
             continue
-        name = blob.blob_name(pipeline, 0, desk.term)
+        name = checkpoint_content.blob_name(pipeline, 0, desk.term)
         await _put(desk, name, content)
         named.append(replace(pipeline, restore=name))
     return tuple(named)
@@ -189,7 +189,7 @@ async def _records(
     led.took(job, pipelines, revision, former)
 
 
-async def contents_of(desk: Desk, saved: Saved) -> dict[int, blob.Content]:
+async def contents_of(desk: Desk, saved: Saved) -> dict[int, checkpoint_content.Content]:
     """Return where each pipeline of an ended life would go on.  A bad checkpoint is refused here.
 
     A pipeline that is not among them begins at the start of its input.
@@ -198,7 +198,7 @@ async def contents_of(desk: Desk, saved: Saved) -> dict[int, blob.Content]:
     for part in saved.parts:
         for name in part.blobs:
             try:
-                content = blob.read(await desk.ports.blobs.get(name))
+                content = checkpoint_content.read(await desk.ports.blobs.get(name))
             except BlobBad as error:
                 raise UserError(
                     f"Saved state {saved.life} of job {saved.job} cannot be used: its checkpoint"

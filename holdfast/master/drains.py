@@ -16,7 +16,7 @@ from holdfast.core.pipeline import may_move
 from holdfast.core.placement import Waits, Wanted
 from holdfast.core.task import Place, Task, TaskMoves
 from holdfast.errors import UserError
-from holdfast.master.desk import Desk
+from holdfast.master.leader_store import Desk
 from holdfast.wire.messages import Hello, TaskKey
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from holdfast.core.checkpoint import Kind, Pending
 from holdfast.core.commit import CommitStatus
 from holdfast.core.completion import CompletionStatus
-from holdfast.core.former import next_of
+from holdfast.core.former_commits import next_of
 from holdfast.core.job import TERMINAL, Job, JobStatus
 from holdfast.core.pipeline import ACTIVE, OVER, Pipeline
 from holdfast.core.task import Task, TaskStatus

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from holdfast.core.checkpoint import Completed
 from holdfast.core.commit import CommitStatus
-from holdfast.core.former import Former, next_of
+from holdfast.core.former_commits import Former, next_of
 from holdfast.core.job import TERMINAL, JobStatus
 from holdfast.core.pipeline import ACTIVE, OVER, Pipeline
 from holdfast.core.task import TaskStatus

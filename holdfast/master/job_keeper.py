@@ -31,12 +31,7 @@ from holdfast.core.pipeline import (
 from holdfast.core.placement import Wanted
 from holdfast.core.task import TaskStatus
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
-from holdfast.master.desk import Desk
-from holdfast.master.keeper import Keeper
-from holdfast.master.pipeline_keeper import PipelineKeeper
-from holdfast.master.ports import Life
-from holdfast.master.records import encode, history_key
-from holdfast.master.trail import (
+from holdfast.master.event_log import (
     REASON_MAX,
     TRAIL,
     Moved,
@@ -47,7 +42,12 @@ from holdfast.master.trail import (
     past_key,
     trail_key,
 )
-from holdfast.master.vault import Vault
+from holdfast.master.keeper import Keeper
+from holdfast.master.leader_store import Desk
+from holdfast.master.pipeline_keeper import PipelineKeeper
+from holdfast.master.ports import Life
+from holdfast.master.records import encode, history_key
+from holdfast.master.saved_states import Vault
 from holdfast.master.wait import unhurried
 from holdfast.store.contract import Delete, Guard, Put
 

@@ -12,10 +12,10 @@ from typing import Any, Generic, TypeVar
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
 from holdfast.errors import Fenced
-from holdfast.master import trail as trails
-from holdfast.master.desk import Desk
+from holdfast.master import event_log as trails
+from holdfast.master.event_log import Seen, Trail, trail_key
+from holdfast.master.leader_store import Desk
 from holdfast.master.records import encode
-from holdfast.master.trail import Seen, Trail, trail_key
 from holdfast.store.contract import Delete, Put
 
 S = TypeVar("S", Job, Pipeline)

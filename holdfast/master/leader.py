@@ -12,7 +12,7 @@ from holdfast.core.completion import SourceEnded
 from holdfast.core.job import CancelAsked, Job, JobStatus, SavepointWanted
 from holdfast.core.pipeline import Pipeline
 from holdfast.core.placement import Placed, Wanted, place
-from holdfast.core.saved import Saved
+from holdfast.core.saved_state import Saved
 from holdfast.core.task import (
     Place,
     Task,
@@ -24,16 +24,16 @@ from holdfast.core.task import (
 )
 from holdfast.errors import Fenced, Unavailable, UserError
 from holdfast.master.accept import Start, accept
-from holdfast.master.cabinet import Cabinet
-from holdfast.master.desk import Desk
 from holdfast.master.drains import moves
 from holdfast.master.health import Ill, Report, with_ill
-from holdfast.master.history import trim
 from holdfast.master.job_keeper import JobKeeper
+from holdfast.master.kept_records import Cabinet
+from holdfast.master.leader_store import Desk
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.records import (
     RecordUnreadable,
 )
+from holdfast.master.retention import trim
 from holdfast.master.roster import hangs
 from holdfast.master.wait import unhurried
 from holdfast.wire.messages import (

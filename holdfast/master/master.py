@@ -9,8 +9,8 @@ from holdfast.core import election
 from holdfast.core.election import Election, ElectionWon, LeadershipLost, LeaseConfirmed
 from holdfast.errors import OutcomeUnknown, Unavailable
 from holdfast.master.cluster_time import CLOCK, ClusterTime
-from holdfast.master.desk import LEADER, Desk
 from holdfast.master.leader import Leader
+from holdfast.master.leader_store import LEADER, Desk
 from holdfast.master.ports import Ports
 from holdfast.master.records import RecordUnreadable
 from holdfast.master.wait import wait

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.core import duties, gather
+from holdfast.core import effects, gather
 from holdfast.core.checkpoint import (
     BlobDropped,
     CheckpointDue,
@@ -18,7 +18,7 @@ from holdfast.core.checkpoint import (
 )
 from holdfast.core.commit import Committed, Listened, later
 from holdfast.core.completion import SourceEnded
-from holdfast.core.duties import (
+from holdfast.core.effects import (
     Commit,
     Deploy,
     DropBlob,
@@ -34,15 +34,15 @@ from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import ACTIVE, Pipeline, PipelineDoomed, step, wanted
 from holdfast.core.task import TaskFailed
 from holdfast.errors import Fenced, OutcomeUnknown, Unavailable, UserError
-from holdfast.master import blob, health
-from holdfast.master.desk import Desk
-from holdfast.master.finish_former import finish_former
+from holdfast.master import checkpoint_content, health
+from holdfast.master.commit_hooks import listen
+from holdfast.master.commit_loop import finish, publish
+from holdfast.master.event_log import Trail, follow_pipeline
+from holdfast.master.former_commits import finish_former
 from holdfast.master.keeper import Keeper
-from holdfast.master.listen import listen
+from holdfast.master.leader_store import Desk
 from holdfast.master.ports import BlobBad, CommitOrder, Life, ListenOrder, by_sink, commit_user
-from holdfast.master.publish import finish, publish
-from holdfast.master.rests import Rests
-from holdfast.master.trail import Trail, follow_pipeline
+from holdfast.master.restart_backoff import Rests
 from holdfast.master.wait import wait
 from holdfast.wire.messages import Barrier, DeployTask, TaskKey
 
@@ -91,8 +91,8 @@ class PipelineKeeper(Keeper[Pipeline]):
             new = step(new, gone)
         return new
 
-    def owed(self) -> tuple[duties.Effect, ...]:
-        due = duties.owed(self.state) if self.taken_over else ()
+    def owed(self) -> tuple[effects.Effect, ...]:
+        due = effects.owed(self.state) if self.taken_over else ()
         return tuple(e for e in due if not isinstance(e, DropBlob) or e.number not in self.dropped)
 
     def follow(self, new: Pipeline, event: object) -> Trail:
@@ -202,7 +202,7 @@ class PipelineKeeper(Keeper[Pipeline]):
 
     async def _deploy(self, order: Deploy) -> None:
         """Send the order until the task reports that it runs."""
-        start = blob.FRESH
+        start = checkpoint_content.FRESH
         if order.restore:
             content = await self._restored(order.restore)
             if content is None:
@@ -218,12 +218,16 @@ class PipelineKeeper(Keeper[Pipeline]):
             self.desk.ports.workers.send(order.place.incarnation, message)
             await self.desk.ports.clock.sleep(self.desk.settings.resend_s)
 
-    async def _restored(self, name: str) -> blob.Content | None:
+    async def _restored(self, name: str) -> checkpoint_content.Content | None:
         """Return where tasks start, or decide what a bad blob means for this pipeline."""
         own = next((c for c in self.state.checkpoints.kept if c.blob == name), None)
         try:
             stored = await self.blob_of(name)
-            return blob.read_for(stored, self.state, own) if own else blob.read(stored)
+            return (
+                checkpoint_content.read_for(stored, self.state, own)
+                if own
+                else checkpoint_content.read(stored)
+            )
         except BlobBad as error:
             if own:
                 await self._lost(own.number, error)
@@ -260,8 +264,8 @@ class PipelineKeeper(Keeper[Pipeline]):
             await wait(clock, self.all_in, rest_s)
             # A barrier may be lost; but most tasks that have not answered are in a slice.
             rest_s = min(2 * rest_s, settings.resend_s)
-        content = blob.write(self.state, self.gathering)
-        name = blob.blob_name(self.state, order.number, self.desk.term)
+        content = checkpoint_content.write(self.state, self.gathering)
+        name = checkpoint_content.blob_name(self.state, order.number, self.desk.term)
         try:
             ports = self.desk.ports
             await ports.durable("blob.put", lambda: ports.blobs.put(name, content))
@@ -310,7 +314,9 @@ class PipelineKeeper(Keeper[Pipeline]):
         """Publish a complete checkpoint, sink by sink; repeat until each has it."""
         completed = effect.completed
         try:
-            content = blob.read_for(await self.blob_of(completed.blob), self.state, completed)
+            content = checkpoint_content.read_for(
+                await self.blob_of(completed.blob), self.state, completed
+            )
         except BlobBad as error:
             await self._lost(completed.number, error)
             return
@@ -338,7 +344,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         except (Unavailable, OutcomeUnknown, UserError):
             return True  # then it is found out, and said, by whoever tells them
 
-    async def _publish(self, completed: Completed, content: blob.Content) -> None:
+    async def _publish(self, completed: Completed, content: checkpoint_content.Content) -> None:
         for sink, staged in by_sink(content.to_commit(completed.previous)).items():
             user = commit_user(self.state.job, self.state.incarnation, self.state.number, sink)
             mark = later(self.state.commits.watermark, content.watermark)
@@ -367,7 +373,7 @@ class PipelineKeeper(Keeper[Pipeline]):
 
     async def _shown(self, done: Completed) -> tuple[Staged, ...]:
         """Return what the commit of a checkpoint has made visible."""
-        content = blob.read_for(await self.blob_of(done.blob), self.state, done)
+        content = checkpoint_content.read_for(await self.blob_of(done.blob), self.state, done)
         return content.to_commit(done.previous)
 
     def failed(self, trouble: str) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
-from holdfast.core.saved import Saved
+from holdfast.core.saved_state import Saved
 from holdfast.errors import HoldfastError
 
 VERSION = 1

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from holdfast.core.commit import Commits
-from holdfast.core.former import Former
+from holdfast.core.former_commits import Former
 from holdfast.core.pipeline import Pipeline
-from holdfast.core.saved import Saved, SavedPart
+from holdfast.core.saved_state import Saved, SavedPart
 from holdfast.errors import UserError
 
 

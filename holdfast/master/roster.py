@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from holdfast.core.pipeline import Pipeline
 from holdfast.core.task import Task, TaskStatus
-from holdfast.master.crew import Seen
 from holdfast.master.pipeline_keeper import PipelineKeeper
+from holdfast.master.worker_registry import Seen
 from holdfast.wire.messages import Held, TaskKey
 
 

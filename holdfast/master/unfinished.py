@@ -7,14 +7,14 @@ the saved state keeps these.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from holdfast.core.abandoned import Abandoned
 from holdfast.core.checkpoint import Completed
-from holdfast.core.former import Former
+from holdfast.core.former_commits import Former
 from holdfast.core.gather import Staged
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
-from holdfast.core.saved import Saved
-from holdfast.master.blob import Content
+from holdfast.core.saved_state import Saved
+from holdfast.core.unfinished import Abandoned
+from holdfast.master.checkpoint_content import Content
 from holdfast.master.ports import by_sink, commit_user
 from holdfast.model.tree import Plain
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.files import state_dir
-from holdfast.master.desk import LEADER
 from holdfast.master.leader import Leader
+from holdfast.master.leader_store import LEADER
 from holdfast.master.master import Master
 from holdfast.master.ports import Ports, Settings
 from holdfast.process.checkpoint_store import open_blobs

@@ -22,9 +22,9 @@ from typing import Any
 
 from holdfast.errors import Fenced, HoldfastError, Unavailable, UserError
 from holdfast.files import state_dir
+from holdfast.master.admission import new_records
 from holdfast.master.master import Master
 from holdfast.master.ports import Points, Ports, Settings
-from holdfast.master.submit import new_records
 from holdfast.model import job as model
 from holdfast.plan.record import Spec, encode_spec
 from holdfast.process.abandoned_runs import BLOBS, STORE, finish_dead_runs

@@ -14,8 +14,8 @@ from holdfast.connect.registry import Registry
 from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import Pipeline
 from holdfast.core.task import Place, TaskStatus
+from holdfast.master.admission import new_records
 from holdfast.master.records import encode, history_key, job_key, pipeline_key
-from holdfast.master.submit import new_records
 from holdfast.plan.load import parse_job
 from holdfast.plan.record import Spec, encode_spec
 from holdfast.store.contract import Put, Store

@@ -17,7 +17,7 @@ from holdfast.cli.logs import JsonLines
 from holdfast.cli.node import _Sentences
 from holdfast.core.job import Job
 from holdfast.errors import UserError
-from holdfast.master import blob
+from holdfast.master import checkpoint_content
 from holdfast.master.ports import BlobBad
 from holdfast.master.records import RecordUnreadable, decode, job_key
 from holdfast.model.job import Role
@@ -85,7 +85,7 @@ def test_x23_what_is_pickled_is_never_opened(tmp_path: Path) -> None:
         with pytest.raises(codec.FrameUnreadable):
             codec.decode(evil)
         with pytest.raises(BlobBad):
-            blob.read(evil)
+            checkpoint_content.read(evil)
         with pytest.raises(RecordUnreadable):
             decode(Job, evil)
         store = master.api.master.store

@@ -82,10 +82,10 @@ BUGS = (
     ),
     Bug(
         "a restore forgets which tables are known",
-        "holdfast/master/transplant.py",
+        "holdfast/master/restored_checkpoints.py",
         "opened=opened_in(saved, move.moved),",
         "opened=(),",
-        ("tests/unit/master/test_transplant.py",),
+        ("tests/unit/master/test_restored_checkpoints.py",),
     ),
     Bug(
         "a mistake of the job is tried again",
@@ -124,7 +124,7 @@ BUGS = (
     # The leader
     Bug(
         "a leader without time takes those who speak for dead",
-        "holdfast/master/crew.py",
+        "holdfast/master/worker_registry.py",
         "            seen.spoke_s = now_s",
         "            seen.spoke_s = seen.at_s",
         ("tests/sim/test_busy.py::test_thousands_of_answers_cost_no_worker_and_no_term",),
@@ -254,7 +254,7 @@ BUGS = (
     ),
     Bug(
         "terms leap with each write",
-        "holdfast/master/desk.py",
+        "holdfast/master/leader_store.py",
         "return self.numbers.get(self.term, self.term)",
         "return self.term",
         ("tests/api/test_leaders.py",),
@@ -276,24 +276,24 @@ BUGS = (
     # Restores
     Bug(
         "positions are matched by place",
-        "holdfast/core/match.py",
+        "holdfast/core/stage_match.py",
         "self.same = [_place(one) for one in old] == [_place(one) for one in new]",
         "self.same = True",
-        ("tests/unit/core/test_match.py",),
+        ("tests/unit/core/test_stage_match.py",),
     ),
     Bug(
         "a source that is gone is dropped without a word",
-        "holdfast/core/match.py",
+        "holdfast/core/stage_match.py",
         "if not allow_dropped and not work.unsure(one):",
         "if not allow_dropped and work.unsure(one):",
-        ("tests/unit/core/test_match.py",),
+        ("tests/unit/core/test_stage_match.py",),
     ),
     Bug(
         "what positions depend on is not looked at",
-        "holdfast/core/match.py",
+        "holdfast/core/stage_match.py",
         "if was.get(key) != now.get(key)",
         "if was.get(key) is None and now.get(key)",
-        ("tests/unit/core/test_match.py", "tests/unit/api/test_restoring.py"),
+        ("tests/unit/core/test_stage_match.py", "tests/unit/api/test_restoring.py"),
     ),
     Bug(
         "a restart goes on from what was the latest when it was planned",
@@ -317,7 +317,7 @@ BUGS = (
     ),
     Bug(
         "a leader forgets how long the one before had led",
-        "holdfast/master/vault.py",
+        "holdfast/master/saved_states.py",
         "self._led = (max(self._led[0], told_s), self._led[1])",
         "self._led = (max(self._led[0], 0.0), self._led[1])",
         (

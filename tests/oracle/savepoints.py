@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.core.checkpoint import Completed, Kind
 from holdfast.core.job import TERMINAL, Job, JobStatus
 from holdfast.core.pipeline import Pipeline
-from holdfast.core.saved import KINDS, Saved
+from holdfast.core.saved_state import KINDS, Saved
 from tests.oracle.commits import before
 from tests.oracle.events import Drop, Write
 from tests.oracle.story import Life, Story, life_of, part_of

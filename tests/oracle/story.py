@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 from holdfast.core.checkpoint import Completed
 from holdfast.core.job import TERMINAL, Job, JobStatus
 from holdfast.core.pipeline import Pipeline
-from holdfast.core.saved import Saved
-from holdfast.master import blob
+from holdfast.core.saved_state import Saved
+from holdfast.master import checkpoint_content
 from holdfast.master.ports import BlobBad, commit_user
 from tests.oracle.describe import file_name
 from tests.oracle.events import (
@@ -166,12 +166,12 @@ class Story:
         return found
 
     @cached_property
-    def contents(self) -> dict[str, blob.Content]:
+    def contents(self) -> dict[str, checkpoint_content.Content]:
         """What each blob held that can be read."""
-        found: dict[str, blob.Content] = {}
+        found: dict[str, checkpoint_content.Content] = {}
         for event in self.of(Blob):
             try:
-                found[event.name] = blob.read(event.content.encode())
+                found[event.name] = checkpoint_content.read(event.content.encode())
             except BlobBad:
                 continue  # whoever needs it will miss it
         return found

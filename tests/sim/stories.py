@@ -16,9 +16,9 @@ from holdfast.core.completion import Completion, SourceEnded
 from holdfast.core.gather import Acked, Gathering, Staged
 from holdfast.core.job import Job, PipelinesSeen, SavepointWanted
 from holdfast.core.pipeline import Pipeline, SavepointAsked, StopAsked
-from holdfast.core.saved import leave
+from holdfast.core.saved_state import leave
 from holdfast.core.task import Place, Task, TaskPlaced, TaskStarted
-from holdfast.master import blob
+from holdfast.master import checkpoint_content
 from tests.oracle.events import (
     Ack,
     Blob,
@@ -112,7 +112,9 @@ class Teller:
             Ack(**A1, worker=W, number=number, ended=ended, positions=(("a", end),), staged=held,
                 watermark=end, through=number - 1, complete=number - 1), W,
         )  # fmt: skip
-        content = blob.write(self.pipe, Gathering(number, kind, (), (acked,))).decode()
+        content = checkpoint_content.write(
+            self.pipe, Gathering(number, kind, (), (acked,))
+        ).decode()
         self.tell(Blob(name=f"b{number}", content=content))
         self.step(CheckpointStored(number, f"b{number}"))
         self.tell(

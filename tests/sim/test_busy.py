@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from holdfast.master.crew import Crew
 from holdfast.master.keeper import Keeper
+from holdfast.master.worker_registry import Crew
 from tests.sim.mutants.planting import swapped
 from tests.sim.scenarios.run import play_window
 

@@ -31,10 +31,10 @@ from holdfast.api.unfinished import unfinished_of
 from holdfast.api.views import Accepted, JobDetail, JobList, LogLines, Submit
 from holdfast.core.job import TERMINAL, Job
 from holdfast.errors import UserError
+from holdfast.master.event_log import TRAIL, decode, decode_past, past_key
 from holdfast.master.explain import Explanation
 from holdfast.master.health import Health, judged
 from holdfast.master.pipeline_keeper import PipelineKeeper
-from holdfast.master.trail import TRAIL, decode, decode_past, past_key
 from holdfast.plan.masking import masked_text
 from holdfast.wire.messages import TaskKey
 

@@ -9,10 +9,10 @@ from holdfast.api.route import Ask, Permission, Route
 from holdfast.api.service import Api
 from holdfast.api.shapes import Done, Restart
 from holdfast.api.views import Accepted, SavedView, Submit
-from holdfast.core.saved import Saved
+from holdfast.core.saved_state import Saved
 from holdfast.errors import UserError
 from holdfast.master.accept import told
-from holdfast.master.vault import Vault
+from holdfast.master.saved_states import Vault
 
 
 class SavedAsked(msgspec.Struct):

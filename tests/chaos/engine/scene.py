@@ -15,7 +15,7 @@ from typing import Any
 
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
-from holdfast.core.saved import Saved
+from holdfast.core.saved_state import Saved
 from holdfast.master.records import decode
 from tests.chaos.engine.client import Answer, Client
 from tests.chaos.engine.cluster import TOKEN, Cluster

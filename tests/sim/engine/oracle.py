@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from holdfast.core.election import ACT_SHARE
-from holdfast.core.saved import Saved
+from holdfast.core.saved_state import Saved
 from holdfast.master.records import decode
 from tests.oracle.check import CHECKS, check_story
 from tests.oracle.events import Event, Expect, Left, Setting, Stuck, from_facts

@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.core.completion import Completion
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
-from holdfast.core.saved import Saved
+from holdfast.core.saved_state import Saved
 from holdfast.core.task import Task
 from holdfast.master.master import Master
 from holdfast.master.ports import Ports, Settings

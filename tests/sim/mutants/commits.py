@@ -7,16 +7,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from holdfast.core import checkpoint, commit, duties, saved
+from holdfast.core import checkpoint, commit, effects, saved_state
 from holdfast.core.checkpoint import Checkpoints, Completed, TookOver
 from holdfast.core.commit import Commits, CommitStatus, Committed, Listened
-from holdfast.core.duties import Commit, DropBlob
+from holdfast.core.effects import Commit, DropBlob
 from holdfast.core.gather import Acked, Gathering
 from holdfast.core.pipeline import Pipeline
 from holdfast.errors import OutcomeUnknown, Unavailable
-from holdfast.master import blob, pipeline_keeper
-from holdfast.master.blob import Content
-from holdfast.master.desk import Desk
+from holdfast.master import checkpoint_content, pipeline_keeper
+from holdfast.master.checkpoint_content import Content
+from holdfast.master.leader_store import Desk
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import CommitOrder, commit_user
 from holdfast.wire.messages import Barrier
@@ -131,14 +131,14 @@ def watermark_is_the_greatest() -> Iterator[None]:
     def greatest(acks: tuple[Acked, ...]) -> int | None:
         return max((a.watermark for a in acks if a.watermark is not None), default=None)
 
-    with swapped(blob, "watermark", greatest):
+    with swapped(checkpoint_content, "watermark", greatest):
         yield
 
 
 @mutant("PIP-30: what a failed attempt staged is committed with the next checkpoint",
         "I28 I44 I49", scene(_failing_tasks))  # fmt: skip
 def staged_files_of_failed_attempts_kept() -> Iterator[None]:
-    heard, write = PipelineKeeper.acked, blob.write
+    heard, write = PipelineKeeper.acked, checkpoint_content.write
     kept: dict[tuple[str, str, int], dict[str, Any]] = {}
 
     async def acked(self: PipelineKeeper, ack: Acked) -> None:
@@ -154,7 +154,7 @@ def staged_files_of_failed_attempts_kept() -> Iterator[None]:
         acks = (replace(first, staged=(*first.staged, *more)), *others)
         return write(pipeline, replace(gathering, acks=acks))
 
-    with swapped(PipelineKeeper, "acked", acked), swapped(blob, "write", with_kept):
+    with swapped(PipelineKeeper, "acked", acked), swapped(checkpoint_content, "write", with_kept):
         yield
 
 
@@ -219,7 +219,7 @@ def listeners_skipped_for_commits_found() -> Iterator[None]:
     make = PipelineKeeper._commit
 
     async def quick(self: PipelineKeeper, effect: Commit) -> None:
-        content = blob.read(await self.blob_of(effect.completed.blob))
+        content = checkpoint_content.read(await self.blob_of(effect.completed.blob))
         state, number = self.state, effect.completed.number
         for sink in {s.sink for s in content.staged}:
             user = commit_user(state.job, state.incarnation, state.number, sink)
@@ -238,7 +238,7 @@ def listeners_skipped_for_commits_found() -> Iterator[None]:
 @mutant("listeners hear again of what earlier commits have shown", "I53", seeds(60))
 def listeners_hear_of_everything() -> Iterator[None]:
     async def everything(self: PipelineKeeper, done: Completed) -> Any:
-        return blob.read(await self.blob_of(done.blob)).to_commit(0)
+        return checkpoint_content.read(await self.blob_of(done.blob)).to_commit(0)
 
     with _told_complete(lambda barrier: 0), swapped(PipelineKeeper, "_shown", everything):
         yield
@@ -246,24 +246,24 @@ def listeners_hear_of_everything() -> Iterator[None]:
 
 @mutant("a checkpoint is removed though its listeners have not run", "I33", scene(_deaf_listeners))
 def blob_dropped_before_its_listeners() -> Iterator[None]:
-    droppable = duties._droppable
+    droppable = effects._droppable
 
     def eager(pipeline: Pipeline) -> list[Any]:
         commits = replace(pipeline.commits, listened=pipeline.commits.through)
         return droppable(replace(pipeline, commits=commits))
 
-    with swapped(duties, "_droppable", eager):
+    with swapped(effects, "_droppable", eager):
         yield
 
 
 @mutant("what listeners remember does not go with a savepoint", "I53", scene(_resumed))
 def listeners_forget_at_a_savepoint() -> Iterator[None]:
-    part = saved._part
+    part = saved_state._part
 
     def forgetful(pipeline: Pipeline) -> Any:
         return replace(part(pipeline), listeners="")
 
-    with swapped(saved, "_part", forgetful):
+    with swapped(saved_state, "_part", forgetful):
         yield
 
 
@@ -312,7 +312,7 @@ def blob_dropped_before_its_commit() -> Iterator[None]:
     def eager(pipeline: Pipeline) -> list[Any]:
         return [DropBlob(c.number, c.blob) for c in pipeline.checkpoints.kept[:-1]]
 
-    with swapped(duties, "_droppable", eager):
+    with swapped(effects, "_droppable", eager):
         yield
 
 
@@ -334,8 +334,8 @@ def only_the_newest_is_committed() -> Iterator[None]:
         listening = old.status is CommitStatus.LISTENING
         return old if listening else replace(old, waiting=waiting, through=event.number)
 
-    commits = duties._commits
-    with swapped(duties, "_commits", newest), swapped(commit, "step", settle):
+    commits = effects._commits
+    with swapped(effects, "_commits", newest), swapped(commit, "step", settle):
         yield
 
 
@@ -344,7 +344,7 @@ def restore_from_nothing() -> Iterator[None]:
     def nothing(pipeline: Pipeline) -> str | None:
         return pipeline.restore
 
-    with swapped(duties, "restore_from", nothing):
+    with swapped(effects, "restore_from", nothing):
         yield
 
 
@@ -354,12 +354,12 @@ def restore_from_nothing() -> Iterator[None]:
     scene(_resumed),
 )
 def back_to_the_savepoint() -> Iterator[None]:
-    latest = duties.restore_from
+    latest = effects.restore_from
 
     def declared(pipeline: Pipeline) -> str | None:
         return pipeline.restore or latest(pipeline)
 
-    with swapped(duties, "restore_from", declared):
+    with swapped(effects, "restore_from", declared):
         yield
 
 
@@ -372,5 +372,5 @@ def savepoint_not_used() -> Iterator[None]:
     def own(pipeline: Pipeline) -> str | None:
         return pipeline.checkpoints.latest.blob if pipeline.checkpoints.latest else None
 
-    with swapped(duties, "restore_from", own):
+    with swapped(effects, "restore_from", own):
         yield

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.core.election import Election, Standing
-from holdfast.master.desk import LEADER, Desk
 from holdfast.master.keeper import Keeper
 from holdfast.master.leader import Leader
+from holdfast.master.leader_store import LEADER, Desk
 from holdfast.master.records import encode
 from holdfast.store.contract import Delete, Guard, Put
 from holdfast.wire.messages import ToWorker

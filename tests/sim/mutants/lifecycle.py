@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from holdfast.core import duties
+from holdfast.core import effects
 from holdfast.core import job as job_core
 from holdfast.core import pipeline as core
 from holdfast.core.checkpoint import Checkpoints
@@ -14,8 +14,8 @@ from holdfast.core.pipeline import ACTIVE, Pipeline
 from holdfast.core.task import TaskStatus
 from holdfast.errors import HoldfastError
 from holdfast.master import keeper, leader, pipeline_keeper
-from holdfast.master.cabinet import Cabinet
 from holdfast.master.job_keeper import JobKeeper
+from holdfast.master.kept_records import Cabinet
 from holdfast.master.leader import Leader
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import Life, Settings
@@ -284,7 +284,7 @@ def checkpoints_after_the_savepoint() -> Iterator[None]:
     with (
         swapped(pipeline_keeper, "wanted", regardless),
         swapped(core, "wanted", regardless),
-        swapped(duties, "wanted", regardless),
+        swapped(effects, "wanted", regardless),
     ):
         yield
 

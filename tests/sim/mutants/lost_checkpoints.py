@@ -8,10 +8,10 @@ from holdfast.core import commit, rollback
 from holdfast.core.checkpoint import CheckpointLost
 from holdfast.core.commit import Commits
 from holdfast.core.pipeline import OVER, Pipeline
-from holdfast.master import blob
-from holdfast.master.crew import Crew
+from holdfast.master import checkpoint_content
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import BlobBad
+from holdfast.master.worker_registry import Crew
 from tests.sim.engine.plan import Plan
 from tests.sim.engine.stages import some_leader
 from tests.sim.engine.world import JobSpec, World
@@ -172,9 +172,11 @@ def tasks_do_not_go_back() -> Iterator[None]:
 def lost_checkpoint_means_the_start() -> Iterator[None]:
     restored = PipelineKeeper._restored
 
-    async def nothing(self: PipelineKeeper, name: str) -> blob.Content | None:
+    async def nothing(self: PipelineKeeper, name: str) -> checkpoint_content.Content | None:
         if name in self.desk.ports.blobs.torn:  # type: ignore[attr-defined]
-            return blob.Content(blob.VERSION, "", "", 1, 0, {}, (), None)
+            return checkpoint_content.Content(
+                checkpoint_content.VERSION, "", "", 1, 0, {}, (), None
+            )
         return await restored(self, name)
 
     with swapped(PipelineKeeper, "_restored", nothing):

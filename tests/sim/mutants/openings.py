@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 
 from holdfast.core.task import Task
-from holdfast.master import blob
+from holdfast.master import checkpoint_content
 from tests.sim.engine.lake import SimTable
 from tests.sim.engine.plan import Plan, Wish
 from tests.sim.engine.worker import Running, SimWorker
@@ -54,13 +54,13 @@ def prepare_without_the_fence() -> Iterator[None]:
 @mutant("a savepoint forgets which tables are known", "I79", scene(_saved_and_resumed))
 def save_modes_again_after_a_restore() -> Iterator[None]:
     """Rows of earlier lives go."""
-    right = blob.Content.start
+    right = checkpoint_content.Content.start
 
-    def forget(self: blob.Content, task: Task) -> blob.Start:
+    def forget(self: checkpoint_content.Content, task: Task) -> checkpoint_content.Start:
         start = right(self, task)
-        return blob.Start(start.positions, start.counts, ())
+        return checkpoint_content.Start(start.positions, start.counts, ())
 
-    with swapped(blob.Content, "start", forget):
+    with swapped(checkpoint_content.Content, "start", forget):
         yield
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from holdfast.core import job as job_core
 from holdfast.core import pipeline as pipeline_core
-from holdfast.core import saved as saved_core
+from holdfast.core import saved_state as saved_core
 from holdfast.core.job import Job, JobStatus, owed
 from holdfast.core.pipeline import AbandonAsked, Pipeline
-from holdfast.core.saved import Saved
-from holdfast.master import accept, finish_former, job_keeper, pipeline_keeper, vault
+from holdfast.core.saved_state import Saved
+from holdfast.master import accept, former_commits, job_keeper, pipeline_keeper, saved_states
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.records import saved_key
-from holdfast.master.vault import Heir, Vault
+from holdfast.master.saved_states import Heir, Vault
 from holdfast.store.contract import Delete, Put
 from tests.sim.engine.client import resume
 from tests.sim.engine.plan import Plan, Refusal, Wish
@@ -83,19 +83,19 @@ def savepoint_consumed() -> Iterator[None]:
         crash("before:pipeline.Committed", stage=_mended), scene(_mended),
         seeds(300))  # fmt: skip
 def former_commit_under_a_new_name() -> Iterator[None]:
-    commit = finish_former._commit
+    commit = former_commits._commit
 
     async def anew(keeper: Any, former: Any, done: Any) -> Any:
         name = replace(former, incarnation=keeper.state.incarnation)
-        original = finish_former._content
+        original = former_commits._content
 
         async def content(k: Any, _: Any, d: Any) -> Any:
             return await original(k, former, d)
 
-        with swapped(finish_former, "_content", content):
+        with swapped(former_commits, "_content", content):
             return await commit(keeper, name, done)
 
-    with swapped(finish_former, "_commit", anew):
+    with swapped(former_commits, "_commit", anew):
         yield
 
 
@@ -143,7 +143,7 @@ def former_commits_forgotten() -> Iterator[None]:
         parts = tuple(replace(p, waiting=(), unheard=None) for p in found.parts)
         return replace(found, parts=parts)
 
-    with swapped(vault, "leave", without):
+    with swapped(saved_states, "leave", without):
         yield
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from holdfast.core.job import JobStatus
-from holdfast.core.saved import Saved
+from holdfast.core.saved_state import Saved
 from holdfast.core.task import TaskStatus
 from tests.oracle import commits, liveness, savepoints, shown
 from tests.oracle.events import (

@@ -2,7 +2,7 @@
 
 from holdfast.core.job import TERMINAL
 from holdfast.master.health import STALLED_S, STALLED_SHARE, Health, Report
-from holdfast.master.history import find_job, list_jobs
+from holdfast.master.retention import find_job, list_jobs
 from holdfast.wire.messages import Barrier
 from tests.sim.engine.store import SimStore
 from tests.sim.engine.world import JobSpec

@@ -9,11 +9,11 @@ from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
 from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Counts
-from holdfast.core.saved import Saved, SavedKind, SavedPart
+from holdfast.core.saved_state import Saved, SavedKind, SavedPart
 from holdfast.errors import UserError
-from holdfast.master.blob import VERSION, Content
+from holdfast.master.admission import new_records
+from holdfast.master.checkpoint_content import VERSION, Content
 from holdfast.master.resume import resumed
-from holdfast.master.submit import new_records
 from holdfast.plan.load import parse_job
 from holdfast.plan.promises import keyed
 from holdfast.plan.record import Spec, decode_spec, encode_spec

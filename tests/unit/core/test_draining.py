@@ -6,7 +6,7 @@ from hypothesis import given
 
 from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, CheckpointStored, Kind
 from holdfast.core.completion import SourceEnded
-from holdfast.core.duties import Deploy, StartCheckpoint, owed
+from holdfast.core.effects import Deploy, StartCheckpoint, owed
 from holdfast.core.pipeline import Pipeline, SavepointAsked, may_move, step
 from holdfast.core.placement import Room, Wanted, place
 from holdfast.core.policy import Policy

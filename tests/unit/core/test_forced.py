@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core import duties
-from holdfast.core.abandoned import Abandoned
+from holdfast.core import effects
 from holdfast.core.checkpoint import Checkpoints, Completed, Kind
 from holdfast.core.commit import Commits
 from holdfast.core.completion import Completion
-from holdfast.core.former import Former
+from holdfast.core.former_commits import Former
 from holdfast.core.job import (
     AskAbandon,
     CancelAsked,
@@ -22,8 +21,9 @@ from holdfast.core.job import (
 )
 from holdfast.core.pipeline import OVER, AbandonAsked, Pipeline, PipelineStatus
 from holdfast.core.pipeline import step as pipeline_step
-from holdfast.core.saved import SavedKind, leave
+from holdfast.core.saved_state import SavedKind, leave
 from holdfast.core.task import Place, Task, TaskStatus
+from holdfast.core.unfinished import Abandoned
 from holdfast.master.health import owed_commit
 from holdfast.master.records import decode, encode
 
@@ -45,7 +45,7 @@ def test_a_forced_cancel_ends_a_pipeline_at_once_and_owes_nothing_more(
     ended = pipeline_step(replace(STUCK, status=status), AbandonAsked())
     assert ended.status in OVER and ended.commits == STUCK.commits, "what waits is kept"
     assert (ended.status is PipelineStatus.FAILED) == (status is PipelineStatus.FAILING)
-    assert not [e for e in duties.owed(ended) if isinstance(e, duties.Commit | duties.Listen)]
+    assert not [e for e in effects.owed(ended) if isinstance(e, effects.Commit | effects.Listen)]
     assert owed_commit(ended) is None
     assert pipeline_step(ended, AbandonAsked()) == ended
 

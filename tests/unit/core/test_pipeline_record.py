@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from holdfast.core import duties
+from holdfast.core import effects as duties
 from holdfast.core.checkpoint import (
     BlobDropped,
     CheckpointDue,
@@ -17,7 +17,7 @@ from holdfast.core.checkpoint import (
 )
 from holdfast.core.commit import CommitStatus, Committed, Listened
 from holdfast.core.completion import SourceEnded
-from holdfast.core.duties import Commit, Deploy, DropBlob, FindPlace, Gather, GiveUp, Listen, owed
+from holdfast.core.effects import Commit, Deploy, DropBlob, FindPlace, Gather, GiveUp, Listen, owed
 from holdfast.core.pipeline import (
     ACTIVE,
     FAILED,

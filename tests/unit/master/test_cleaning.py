@@ -7,7 +7,7 @@ from pathlib import Path
 from holdfast.connect.registry import Registry
 from holdfast.core.job import Job, JobStatus
 from holdfast.errors import Unavailable
-from holdfast.master.desk import CLEANING_MAX
+from holdfast.master.leader_store import CLEANING_MAX
 from holdfast.master.master import Master
 from holdfast.master.ports import Life, Ports, Settings
 from holdfast.master.records import encode, job_key

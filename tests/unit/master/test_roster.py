@@ -6,8 +6,8 @@ from typing import Any
 from holdfast.core.completion import Completion
 from holdfast.core.pipeline import Pipeline
 from holdfast.core.task import Place, Task, TaskStatus
-from holdfast.master.crew import Crew
 from holdfast.master.roster import Roster, hangs
+from holdfast.master.worker_registry import Crew
 from holdfast.wire.messages import Held, Hello, TaskKey
 
 HERE = Place("w1", "w1-1")

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from holdfast.core.abandoned import Abandoned
 from holdfast.core.checkpoint import Completed, Kind, Totals
 from holdfast.core.gather import Staged
 from holdfast.core.job import Job, JobStatus
-from holdfast.core.saved import Saved, SavedKind
-from holdfast.master.blob import Content
+from holdfast.core.saved_state import Saved, SavedKind
+from holdfast.core.unfinished import Abandoned
+from holdfast.master.checkpoint_content import Content
 from holdfast.master.unfinished import SHOWN_MAX, Unfinished, lines, unfinished, ways
 
 DONE = [Completed(n, Kind.PERIODIC, f"b{n}", n - 1) for n in range(40)]

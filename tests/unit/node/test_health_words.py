@@ -11,7 +11,7 @@ from holdfast.api.views import JobRow
 from holdfast.cli import cluster as verbs
 from holdfast.core.checkpoint import Checkpoints, Completed, Kind
 from holdfast.core.completion import Completion, Ready
-from holdfast.core.former import Former
+from holdfast.core.former_commits import Former
 from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import Pipeline, PipelineStatus, step
 from holdfast.core.task import Place, Task, TaskStarted, TaskStatus

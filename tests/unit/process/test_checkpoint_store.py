@@ -16,7 +16,7 @@ from holdfast.core.checkpoint import Kind, Pending
 from holdfast.core.completion import Completion
 from holdfast.core.pipeline import Pipeline
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
-from holdfast.master import blob
+from holdfast.master import checkpoint_content
 from holdfast.master.ports import BlobBad
 from holdfast.process.checkpoint_store import StoredBlobs, open_blobs
 from tests.cluster.s3 import S3Server
@@ -168,14 +168,14 @@ def test_a_writer_that_dies_in_the_middle_leaves_nothing_to_see(s3: Server) -> N
 
 def test_what_was_changed_behind_our_back_is_noticed(s3: Server) -> None:
     pending, part = Pending(7, Kind.PERIODIC, 1), Pipeline("17", "a", 1, (), Completion(()))
-    whole = blob.write(part, gather.begin(pending, ()))
+    whole = checkpoint_content.write(part, gather.begin(pending, ()))
     asyncio.run(s3.blobs("bucket/damaged").put("a/b", whole))
-    assert blob.read(asyncio.run(s3.blobs("bucket/damaged").get("a/b"))).number == 7
+    assert checkpoint_content.read(asyncio.run(s3.blobs("bucket/damaged").get("a/b"))).number == 7
     for damaged in (whole[:-1], whole.replace(b"positions", b"Positions"), b""):
         with s3.files().open_output_stream("bucket/damaged/a/b") as out:
             out.write(damaged)
         with pytest.raises(BlobBad, match="cut short or damaged"):
-            blob.read(asyncio.run(s3.blobs("bucket/damaged").get("a/b")))
+            checkpoint_content.read(asyncio.run(s3.blobs("bucket/damaged").get("a/b")))
 
 
 def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

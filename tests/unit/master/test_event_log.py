@@ -17,8 +17,8 @@ from holdfast.core.completion import Completion
 from holdfast.core.job import Job, JobStatus
 from holdfast.core.pipeline import Pipeline, step
 from holdfast.core.task import Place, Task, TaskFailed, TaskPlaced, TaskStarted
-from holdfast.master import trail
-from holdfast.master.trail import Seen, Trail
+from holdfast.master import event_log
+from holdfast.master.event_log import Seen, Trail
 
 HERE = Place("W1", "W1-1")
 PIPELINE = Pipeline("j", "i1", 1, (Task("t1", ("a",)),), Completion(("a",)), since_s=1000.0)
@@ -32,7 +32,7 @@ class Story:
         self.clock_s = 10.0
         self.term = 5
         self.state = PIPELINE
-        self.trail = trail.begin(PIPELINE, self.seen())
+        self.trail = event_log.begin(PIPELINE, self.seen())
 
     def seen(self) -> Seen:
         return Seen(1000.0 + self.clock_s, self.clock_s, self.term)
@@ -41,7 +41,7 @@ class Story:
         for event in events:
             self.clock_s += 1
             new = step(self.state, event)
-            self.trail = trail.follow_pipeline(self.trail, self.state, new, event, self.seen())
+            self.trail = event_log.follow_pipeline(self.trail, self.state, new, event, self.seen())
             self.state = new
 
     def starts(self, attempt: int = 1) -> None:
@@ -72,7 +72,7 @@ def test_one_that_the_next_leader_gives_up_is_told_under_the_term_it_ran_in() ->
     story = Story()
     story.starts()
     story.tell(CheckpointDue(Kind.PERIODIC, 5))
-    kept = trail.decode(trail.encode(story.trail), "trail/j/0001")
+    kept = event_log.decode(event_log.encode(story.trail), "trail/j/0001")
     assert kept and kept.under is None
     story.trail, story.term = kept, 9
     story.tell(TookOver(9))
@@ -86,7 +86,7 @@ def test_a_failed_one_says_why_and_the_next_attempt_is_told() -> None:
     story.starts()
     story.tell(CheckpointDue(Kind.PERIODIC, 5), CheckpointFailed(1, "no answer" + "x" * 999))
     (failed,) = story.trail.checkpoints
-    assert not failed.complete and len(failed.reason) == trail.REASON_MAX
+    assert not failed.complete and len(failed.reason) == event_log.REASON_MAX
     story.tell(TaskFailed("t1", 1, HERE, "it broke"))
     told = [(e.what, e.status, e.attempt, e.worker, e.reason) for e in story.trail.events]
     assert told == [
@@ -117,20 +117,20 @@ def test_a_trail_is_bounded_and_small() -> None:
     story.starts()
     for n in range(300):
         story.completes(10**9 + n)
-    assert len(story.trail.checkpoints) == trail.CHECKPOINTS_SHOWN
-    value = trail.encode(story.trail)
-    kept = trail.decode(value, "trail/j/0001")
-    assert kept and kept.checkpoints == story.trail.checkpoints[-trail.CHECKPOINTS_KEPT :]
+    assert len(story.trail.checkpoints) == event_log.CHECKPOINTS_SHOWN
+    value = event_log.encode(story.trail)
+    kept = event_log.decode(value, "trail/j/0001")
+    assert kept and kept.checkpoints == story.trail.checkpoints[-event_log.CHECKPOINTS_KEPT :]
     assert len(value) < 5_000
 
 
 def test_the_states_of_a_job_and_its_leaders_are_told() -> None:
-    told = trail.begin(JOB, Seen(1001.0, 1.0, 5))
+    told = event_log.begin(JOB, Seen(1001.0, 1.0, 5))
     runs = replace(JOB, status=JobStatus.RUNNING)
-    told = trail.follow_job(told, JOB, runs, Seen(1002.0, 2.0, 5))
-    assert trail.follow_job(told, runs, replace(runs, reason="x"), Seen(1003.0, 3.0, 5)) is told
-    told = told.noting(trail.leads("M2", Seen(1009.0, 1.0, 8)))
-    back = trail.decode_past(trail.encode_past({0: told}), "past/j/i1")
+    told = event_log.follow_job(told, JOB, runs, Seen(1002.0, 2.0, 5))
+    assert event_log.follow_job(told, runs, replace(runs, reason="x"), Seen(1003.0, 3.0, 5)) is told
+    told = told.noting(event_log.leads("M2", Seen(1009.0, 1.0, 8)))
+    back = event_log.decode_past(event_log.encode_past({0: told}), "past/j/i1")
     assert [(e.status, e.at_s, e.term) for e in back[0].events] == [
         ("SUBMITTED", 1000.0, 0), ("PENDING", 1000.0, 5), ("RUNNING", 1002.0, 5),
         ("LEADS", 1009.0, 8),
@@ -138,13 +138,13 @@ def test_the_states_of_a_job_and_its_leaders_are_told() -> None:
 
 
 def test_how_it_began_is_never_forgotten() -> None:
-    told = trail.begin(JOB, Seen(1001.0, 1.0, 5))
+    told = event_log.begin(JOB, Seen(1001.0, 1.0, 5))
     runs = replace(JOB, status=JobStatus.RUNNING)
-    told = trail.follow_job(told, JOB, runs, Seen(1002.0, 2.0, 5))
+    told = event_log.follow_job(told, JOB, runs, Seen(1002.0, 2.0, 5))
     for term in range(1000):
-        told = told.noting(trail.leads("M2", Seen(2000.0 + term, 1.0, term)))
-        told = trail.decode(trail.encode(told), "trail/j/0000") or Trail()
-    assert len(told.events) == trail.EVENTS_KEPT and told.events[-1].term == 999
+        told = told.noting(event_log.leads("M2", Seen(2000.0 + term, 1.0, term)))
+        told = event_log.decode(event_log.encode(told), "trail/j/0000") or Trail()
+    assert len(told.events) == event_log.EVENTS_KEPT and told.events[-1].term == 999
     assert [e.status for e in told.events[:4]] == ["SUBMITTED", "PENDING", "RUNNING", "LEADS"]
 
 
@@ -152,7 +152,7 @@ def test_a_record_that_is_older_than_trails_tells_what_it_keeps() -> None:
     story = Story()
     story.starts()
     story.completes(100)
-    begun = trail.begin(story.state, Seen(5000.0, 1.0, 9))
+    begun = event_log.begin(story.state, Seen(5000.0, 1.0, 9))
     (one,) = begun.checkpoints
     assert (one.number, one.term, one.rows, one.took_s) == (1, 0, 100, None)
     assert {e.at_s for e in begun.events} == {5000.0}
@@ -162,12 +162,12 @@ def test_a_record_that_is_older_than_trails_tells_what_it_keeps() -> None:
 def test_a_trail_that_cannot_be_read_is_said_and_begun_anew(
     value: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert trail.decode(value, "trail/j/0001") is None
+    assert event_log.decode(value, "trail/j/0001") is None
     assert "trail/j/0001 cannot be read" in caplog.text
-    assert trail.decode(None, "trail/j/0001") is None
+    assert event_log.decode(None, "trail/j/0001") is None
 
 
 def test_keys_of_records_and_their_trails() -> None:
-    assert trail.trail_key("job/j") == "trail/j/0000"
-    assert trail.trail_key("pipeline/j/0001") == "trail/j/0001"
+    assert event_log.trail_key("job/j") == "trail/j/0000"
+    assert event_log.trail_key("pipeline/j/0001") == "trail/j/0001"
     assert Trail().events == ()

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from holdfast.core.gather import Counts, Opened, Written
 from holdfast.errors import Place
-from holdfast.master.blob import VERSION, Content
-from holdfast.master.transplant import Move, add, transplant
+from holdfast.master.checkpoint_content import VERSION, Content
+from holdfast.master.restored_checkpoints import Move, add, transplant
 from holdfast.model.job import Job, Mode, Role, Stage
 from holdfast.model.tree import Block
 from holdfast.plan.split import split

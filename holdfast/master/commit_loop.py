@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from holdfast.errors import OutcomeUnknown, Unavailable
-from holdfast.master.desk import Desk
+from holdfast.master.leader_store import Desk
 from holdfast.master.ports import CommitOrder, Life
 
 

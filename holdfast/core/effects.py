@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from holdfast.core.checkpoint import Completed, Kind
 from holdfast.core.commit import CommitStatus
-from holdfast.core.former import Former, next_of
+from holdfast.core.former_commits import Former, next_of
 from holdfast.core.pipeline import ACTIVE, OVER, Pipeline, wanted
 from holdfast.core.task import Place, Task, TaskStatus
 

@@ -7,9 +7,9 @@ the leader's.
 from dataclasses import dataclass
 
 from holdfast.core.job import TERMINAL, Job
-from holdfast.master.desk import Desk
+from holdfast.master.event_log import PAST
+from holdfast.master.leader_store import Desk
 from holdfast.master.records import RecordUnreadable, decode, job_key
-from holdfast.master.trail import PAST
 from holdfast.store.contract import COMMIT_KEYS_MAX, Delete, Guard, Item, Store
 
 HISTORY = "history/"

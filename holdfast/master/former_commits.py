@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from holdfast.core.checkpoint import Completed, Kind
 from holdfast.core.commit import Committed, Listened, later
-from holdfast.core.duties import FinishFormer
-from holdfast.core.former import Former
+from holdfast.core.effects import FinishFormer
+from holdfast.core.former_commits import Former
 from holdfast.core.gather import Staged
 from holdfast.core.pipeline import FormerMoved, PipelineDoomed
 from holdfast.errors import UserError
-from holdfast.master import blob
-from holdfast.master.listen import listen
+from holdfast.master import checkpoint_content
+from holdfast.master.commit_hooks import listen
+from holdfast.master.commit_loop import finish, publish
 from holdfast.master.ports import BlobBad, CommitOrder, ListenOrder, by_sink, commit_user
-from holdfast.master.publish import finish, publish
 
 if TYPE_CHECKING:
     from holdfast.master.pipeline_keeper import PipelineKeeper
@@ -81,8 +81,10 @@ async def _listen(keeper: "PipelineKeeper", former: Former, done: Completed, sta
     return heard
 
 
-async def _content(keeper: "PipelineKeeper", former: Former, done: Completed) -> blob.Content:
-    content = blob.read(await keeper.blob_of(done.blob))
+async def _content(
+    keeper: "PipelineKeeper", former: Former, done: Completed
+) -> checkpoint_content.Content:
+    content = checkpoint_content.read(await keeper.blob_of(done.blob))
     ids = (content.job, content.incarnation, content.pipeline, content.number)
     if ids != (former.job, former.incarnation, former.pipeline, done.number):
         raise BlobBad(f"The checkpoint belongs to {ids}, not to commit {done.number} of that life.")

@@ -9,13 +9,12 @@ from functools import partial
 
 from holdfast.core.job import Job
 from holdfast.core.pipeline import Pipeline
-from holdfast.core.saved import Saved
+from holdfast.core.saved_state import Saved
 from holdfast.errors import UserError
-from holdfast.master.crew import Crew
-from holdfast.master.desk import Desk
 from holdfast.master.drains import Drains
 from holdfast.master.health import newest
 from holdfast.master.job_keeper import JobKeeper, load_trails
+from holdfast.master.leader_store import Desk
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.records import (
     GRAVE,
@@ -27,8 +26,9 @@ from holdfast.master.records import (
     pipeline_key,
 )
 from holdfast.master.roster import Roster
-from holdfast.master.vault import Vault
+from holdfast.master.saved_states import Vault
 from holdfast.master.wait import unhurried
+from holdfast.master.worker_registry import Crew
 from holdfast.store.contract import Item
 from holdfast.wire.messages import TaskKey
 

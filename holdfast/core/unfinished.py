@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from holdfast.core.checkpoint import Completed
 from holdfast.core.commit import CommitStatus
-from holdfast.core.former import Former
+from holdfast.core.former_commits import Former
 from holdfast.core.pipeline import Pipeline
 
 

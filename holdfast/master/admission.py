@@ -8,7 +8,7 @@ from holdfast.core.pipeline import Pipeline
 from holdfast.core.placement import Room, Wanted, place
 from holdfast.core.policy import Policy
 from holdfast.core.task import Place, Task
-from holdfast.master.crew import Crew
+from holdfast.master.worker_registry import Crew
 from holdfast.model import job as model
 from holdfast.model.job import Role
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.core.gather import Counts, Opened, Written
-from holdfast.master.blob import VERSION, Content
+from holdfast.master.checkpoint_content import VERSION, Content
 from holdfast.model.job import Job, Pipeline, Role, Task
 
 START = 0

@@ -1,6 +1,6 @@
 """What a leader knows of its workers: who stands still, and since when."""
 
-from holdfast.master.crew import Crew
+from holdfast.master.worker_registry import Crew
 from holdfast.wire.messages import Held, Hello, TaskKey
 
 KEY = TaskKey("j", "i", 1, "t1")

@@ -16,10 +16,10 @@ import msgspec
 
 from holdfast.core.job import TERMINAL, Job
 from holdfast.core.pipeline import Pipeline
-from holdfast.core.saved import Saved, SavedKind, leave
+from holdfast.core.saved_state import Saved, SavedKind, leave
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
-from holdfast.master import blob
-from holdfast.master.desk import Desk
+from holdfast.master import checkpoint_content
+from holdfast.master.leader_store import Desk
 from holdfast.master.ports import Life
 from holdfast.master.records import SAVED, RecordUnreadable, decode, encode, saved_key
 from holdfast.store.contract import COMMIT_KEYS_MAX, Delete, Guard, Put
@@ -250,7 +250,7 @@ class Vault:
         try:
             if saved.unfinished:
                 await ports.durable("saved.sweep", lambda: ports.tables.sweep(life))
-            names = await ports.blobs.names(blob.prefix(saved.job, saved.incarnation))
+            names = await ports.blobs.names(checkpoint_content.prefix(saved.job, saved.incarnation))
             if names:
                 await ports.durable("saved.drop", partial(ports.blobs.drop, *names))
         except (Unavailable, OutcomeUnknown):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.match import Matching, match
+from holdfast.core.stage_match import Matching, match
 from holdfast.model.identity import StageIdentity
 from holdfast.model.job import Role
 

@@ -10,7 +10,7 @@ from functools import partial
 
 from holdfast.core.gather import Staged
 from holdfast.errors import OutcomeUnknown, Unavailable
-from holdfast.master.desk import Desk
+from holdfast.master.leader_store import Desk
 from holdfast.master.ports import ListenOrder
 
 RETRY_S_MAX = 5.0
