@@ -25,8 +25,8 @@ from holdfast.model.secret import Secret
 from holdfast.model.table import Column, Table, TablePath
 
 if TYPE_CHECKING:
-    from holdfast.cli.library import run
-    from holdfast.cli.remote import submit
+    from holdfast.cli.python_run import run
+    from holdfast.cli.python_submit import submit
     from holdfast.client import Client
     from holdfast.process.run_result import RunResult, TableResult
 
@@ -70,8 +70,8 @@ LATE = {
     "Client": "holdfast.client",
     "RunResult": "holdfast.process.run_result",
     "TableResult": "holdfast.process.run_result",
-    "run": "holdfast.cli.library",
-    "submit": "holdfast.cli.remote",
+    "run": "holdfast.cli.python_run",
+    "submit": "holdfast.cli.python_submit",
 }
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.flags import Masters, NodeFile, Patience, Token
-from holdfast.cli.job import (
+from holdfast.cli.job_file import read_tree
+from holdfast.cli.run import (
     AllowPython,
     AllowUnset,
     Config,
@@ -20,7 +21,6 @@ from holdfast.cli.job import (
     one_file,
     report_for,
 )
-from holdfast.cli.load import read_tree
 from holdfast.cli.terminal import screen, show_warnings
 from holdfast.errors import JobFileError, Mistake, Place, UsageError
 from holdfast.plan.record import Spec, encode_spec

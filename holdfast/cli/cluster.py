@@ -14,7 +14,9 @@ from holdfast.api.views import ENDED, Submit
 from holdfast.cli.crew import leaving_lines, state_of, trouble_lines
 from holdfast.cli.flags import Masters, NodeFile, Patience, Token
 from holdfast.cli.follow import Follower
-from holdfast.cli.job import (
+from holdfast.cli.job_file import read_tree
+from holdfast.cli.masters import client_for
+from holdfast.cli.run import (
     AllowPython,
     AllowUnset,
     Debug,
@@ -27,9 +29,7 @@ from holdfast.cli.job import (
     one_file,
     report_for,
 )
-from holdfast.cli.job import Config as FileFlag
-from holdfast.cli.load import read_tree
-from holdfast.cli.masters import client_for
+from holdfast.cli.run import Config as FileFlag
 from holdfast.cli.terminal import screen
 from holdfast.client import Client, date_text, explained_text
 from holdfast.connect.checks import Report

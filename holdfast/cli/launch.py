@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.cli.closing import show_closing, steps_after_run
-from holdfast.cli.load import checked, read_tree, spark_settings
+from holdfast.cli.job_file import checked, read_tree, spark_settings
 from holdfast.cli.logs import event, log, logging_to
 from holdfast.cli.signals import Signals
 from holdfast.cli.terminal import Progress, screen, show_warnings

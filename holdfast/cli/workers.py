@@ -9,8 +9,8 @@ import typer
 from holdfast.cli.crew import leaving_lines
 from holdfast.cli.flags import Masters, NodeFile, Patience, Token
 from holdfast.cli.follow import EVERY_S, TIMED_OUT
-from holdfast.cli.job import Debug
 from holdfast.cli.masters import client_for
+from holdfast.cli.run import Debug
 from holdfast.cli.terminal import screen
 from holdfast.client import POLL_S, Client
 

@@ -14,7 +14,7 @@ import pytest
 from holdfast.api.route import Role as Rights
 from holdfast.cli.cluster import printable
 from holdfast.cli.logs import JsonLines
-from holdfast.cli.node import _Sentences
+from holdfast.cli.processes import _Sentences
 from holdfast.core.job import Job
 from holdfast.errors import UserError
 from holdfast.master import checkpoint_content

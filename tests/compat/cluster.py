@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.api.views import ENDED, Accepted, JobDetail
-from holdfast.cli.job import report_for
-from holdfast.cli.load import read_tree
+from holdfast.cli.job_file import read_tree
+from holdfast.cli.run import report_for
 from holdfast.client import Client
 from holdfast.errors import HoldfastError
 from holdfast.model.secret import Secret

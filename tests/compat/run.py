@@ -20,8 +20,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from holdfast.cli.job import report_for
-from holdfast.cli.load import read_tree
+from holdfast.cli.job_file import read_tree
+from holdfast.cli.run import report_for
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError
 from holdfast.model.job import Job, Mode

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from parse_texts import job
 
-from holdfast.cli.rename import convert
+from holdfast.cli.convert import convert
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
 from holdfast.plan.load import parse_job

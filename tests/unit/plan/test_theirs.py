@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from parse_texts import job
 
-from holdfast.cli.job import report_for
+from holdfast.cli.run import report_for
 from holdfast.connect.checks import Report
 from holdfast.connect.options import describe
 from holdfast.connect.registry import Registry

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.cli.load import checked, read_tree
+from holdfast.cli.job_file import checked, read_tree
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
 from holdfast.plan.record import Spec

@@ -6,8 +6,8 @@ import typer
 
 from holdfast.cli.cluster import Json, print_grid, print_json
 from holdfast.cli.flags import Masters, NodeFile, Patience, Token
-from holdfast.cli.job import Debug
 from holdfast.cli.masters import client_for
+from holdfast.cli.run import Debug
 from holdfast.cli.terminal import screen
 from holdfast.client import date_text
 

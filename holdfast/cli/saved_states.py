@@ -20,7 +20,8 @@ from holdfast.cli.cluster import (
     spec_text,
 )
 from holdfast.cli.flags import Masters, NodeFile, Patience, Token
-from holdfast.cli.job import (
+from holdfast.cli.masters import client_for
+from holdfast.cli.run import (
     AllowPython,
     AllowUnset,
     Debug,
@@ -33,8 +34,7 @@ from holdfast.cli.job import (
     one_file,
     report_for,
 )
-from holdfast.cli.job import Config as FileFlag
-from holdfast.cli.masters import client_for
+from holdfast.cli.run import Config as FileFlag
 from holdfast.cli.terminal import screen
 from holdfast.client import date_text
 from holdfast.errors import UsageError

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.load import include, read_bytes, read_tree
+from holdfast.cli.job_file import include, read_bytes, read_tree
 from holdfast.cli.terminal import screen, show_warnings
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from holdfast.cli.job_file import checked, read_tree, spark_settings, tags
 from holdfast.cli.launch import Launch, launch
-from holdfast.cli.load import checked, read_tree, spark_settings, tags
 from holdfast.cli.terminal import screen, show_warnings
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from holdfast.api.views import ENDED, JobDetail
-from holdfast.cli.load import read_tree
+from holdfast.cli.job_file import read_tree
 from holdfast.client import POLL_S, Client
 from holdfast.config import load_config
 from holdfast.connect.checks import Report
