@@ -31,10 +31,10 @@ from holdfast.connect.sink import (
     modes_in,
 )
 from holdfast.connect.source import Budget, Nothing, Slice, Source
+from holdfast.connectors.files.committer import Staged, commit, unfinished
+from holdfast.connectors.files.opening import Mode, Order, files_in, find, look, order_of
+from holdfast.connectors.files.sweep import folders_like, remove_tree, safe, safe_leftovers
 from holdfast.connectors.lake.place import Place, refuse_unwritable
-from holdfast.connectors.local_file.commit import Staged, commit, unfinished
-from holdfast.connectors.local_file.opened import Mode, Order, files_in, find, look, order_of
-from holdfast.connectors.local_file.sweep import folders_like, remove_tree, safe, safe_leftovers
 from holdfast.connectors.spark_look import Where, look_at
 from holdfast.connectors.spark_settings import Settings
 from holdfast.connectors.spark_stand_ins import FOR_SINKS, FOR_SOURCES

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.connect.options import describe
 from holdfast.connect.registry import Registry
-from holdfast.connectors.local_file.sink_options import Format
+from holdfast.connectors.files.sink_options import Format
 from holdfast.errors import UserError
 from holdfast.model.job import Role
 from holdfast.process.event_trace import digest

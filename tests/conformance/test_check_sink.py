@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 
 from holdfast.connect.plugin import Context
 from holdfast.connect.sink import ANYBODY, Committable, Identifier, Leftovers, Opening
-from holdfast.connectors.local_file.commit import Staged
-from holdfast.connectors.local_file.formats import Format
-from holdfast.connectors.local_file.sink import LocalFileSink
-from holdfast.connectors.local_file.sink_options import DataSaveMode, LocalFileSinkOptions
+from holdfast.connectors.files.committer import Staged
+from holdfast.connectors.files.format import Format
+from holdfast.connectors.files.sink_options import DataSaveMode, LocalFileSinkOptions
+from holdfast.connectors.files.writer import LocalFileSink
 from holdfast.errors import UserError
 from holdfast.model.job import Mode
 from holdfast.model.table import Table

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Staging
 from holdfast.connect.source import Budget, Slice
-from holdfast.connectors.local_file.sink import LocalFileSink
-from holdfast.connectors.local_file.source import LocalFileSource
+from holdfast.connectors.files.source import LocalFileSource
+from holdfast.connectors.files.writer import LocalFileSink
 from tests.formats import outsiders as others
 from tests.formats.matrix import KINDS, SPARK, Row, differences, rows
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast.connectors.local_file import columnar, texts, write
+from holdfast.connectors.files import value_texts, writing
+from holdfast.connectors.files.formats import columnar
 from holdfast.model.types import Type
 from tests.formats.test_formats import drawn, sunk
 
@@ -23,22 +24,22 @@ def test_planted_in_a_sink_a_digit_is_lost(
     def rounded(value: str, kind: Type) -> str:
         return f"try_cast(round({value}, 5) AS {kind.ddl})" if kind.scale > 5 else value
 
-    monkeypatch.setattr(write._stored, "__defaults__", (rounded,))
+    monkeypatch.setattr(writing._stored, "__defaults__", (rounded,))
     assert any(", n38: " in said for said in sunk(spark, sink, tmp_path, "parquet"))
 
 
 def test_planted_in_a_sink_a_zone_is_dropped(
     spark: SparkSession, sink: Make, tmp_path: Path, monkeypatch: Plant
 ) -> None:
-    monkeypatch.setattr(texts, "instant_text", lambda value: f"CAST({value} AS STRING)")
+    monkeypatch.setattr(value_texts, "instant_text", lambda value: f"CAST({value} AS STRING)")
     assert any(", z: " in said for said in sunk(spark, sink, tmp_path, "csv"))
 
 
 def test_planted_in_a_sink_a_row_is_cut(
     spark: SparkSession, sink: Make, tmp_path: Path, monkeypatch: Plant
 ) -> None:
-    right = write._stored
-    monkeypatch.setattr(write, "_stored", lambda *given: right(*given).where("id <> 7"))
+    right = writing._stored
+    monkeypatch.setattr(writing, "_stored", lambda *given: right(*given).where("id <> 7"))
     said = sunk(spark, sink, tmp_path, "orc")
     assert any("row 7 is missing" in one for one in said)
 
@@ -46,12 +47,12 @@ def test_planted_in_a_sink_a_row_is_cut(
 def test_planted_in_a_sink_a_text_becomes_null(
     spark: SparkSession, sink: Make, tmp_path: Path, monkeypatch: Plant
 ) -> None:
-    right = write.text_sql
+    right = writing.text_sql
 
     def nulled(value: str, kind: Type, *rest: Any) -> str:
         return f"nullif({value}, 'NULL')" if kind.kind == "string" else right(value, kind, *rest)
 
-    monkeypatch.setattr(write, "text_sql", nulled)
+    monkeypatch.setattr(writing, "text_sql", nulled)
     said = sunk(spark, sink, tmp_path, "xml")
     assert any(", s: 'NULL' became None" in one for one in said)
 

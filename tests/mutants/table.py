@@ -327,7 +327,7 @@ BUGS = (
     ),
     Bug(
         "a folder is known by how it is written",
-        "holdfast/connectors/local_file/source.py",
+        "holdfast/connectors/files/source.py",
         '"path": [local_path(p) for p in paths]',
         '"path": [*paths]',
         ("tests/unit/api/test_restoring.py::test_a_folder_may_be_written_otherwise",),
@@ -359,7 +359,7 @@ BUGS = (
     ),
     Bug(
         "files of a late commit appear",
-        "holdfast/connectors/local_file/commit.py",
+        "holdfast/connectors/files/committer.py",
         "later = any(number > mine for number, _ in found)",
         "later = False",
         ("tests/unit/connectors/local_file/test_commit.py",),
@@ -388,7 +388,7 @@ BUGS = (
     ),
     Bug(
         "a file that ends too soon is a shorter file",
-        "holdfast/connectors/local_file/xml.py",
+        "holdfast/connectors/files/formats/xml.py",
         "        parser.close()  # says so if the file ends too soon\n",
         "",
         (
@@ -398,7 +398,7 @@ BUGS = (
     ),
     Bug(
         "a text that is no number is null",
-        "holdfast/connectors/local_file/convert.py",
+        "holdfast/connectors/files/text_conversion.py",
         "if not _DIGITS.fullmatch(text) or len(text) > 100:\n        raise ValueError",
         "if not _DIGITS.fullmatch(text) or len(text) > 100:\n        return None",
         ("tests/unit/connectors/local_file/test_values_page.py",),

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Leftovers, Staging
+from holdfast.connectors.files.sweep import folders_like, safe, safe_leftovers
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.parquet import write_batches
 from holdfast.connectors.lake.place import Place
-from holdfast.connectors.local_file.sweep import folders_like, safe, safe_leftovers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

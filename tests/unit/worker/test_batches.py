@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from holdfast.connect.arrow_rows import Batches
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.connectors.local_file import splits
+from holdfast.connectors.files import splits
 from holdfast.plan.load import parse_job
 from holdfast.plan.plugins import wants_frames
 from holdfast.plan.record import Spec

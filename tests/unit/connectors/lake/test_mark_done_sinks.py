@@ -11,14 +11,14 @@ from holdfast.connectors.delta.actions import File as DeltaFile
 from holdfast.connectors.delta.actions import Staged as DeltaStaged
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.sink import DeltaSink
+from holdfast.connectors.files.committer import Staged as LocalStaged
+from holdfast.connectors.files.sink_options import LocalFileSinkOptions
+from holdfast.connectors.files.writer import LocalFileSink
 from holdfast.connectors.iceberg.actions import File as IcebergFile
 from holdfast.connectors.iceberg.actions import Staged as IcebergStaged
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.sink import IcebergSink
 from holdfast.connectors.lake.mark_options import Action, Actions
-from holdfast.connectors.local_file.commit import Staged as LocalStaged
-from holdfast.connectors.local_file.sink import LocalFileSink
-from holdfast.connectors.local_file.sink_options import LocalFileSinkOptions
 from holdfast.model.job import Mode
 
 CONTEXT = Context("7", "job", "Sink[0]", Mode.BATCH)

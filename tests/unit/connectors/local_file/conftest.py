@@ -8,10 +8,10 @@ import pytest
 from holdfast.connect.checks import Report
 from holdfast.connect.options import read_options
 from holdfast.connect.plugin import Context
-from holdfast.connectors.local_file.options import LocalFileSourceOptions
-from holdfast.connectors.local_file.sink import LocalFileSink
-from holdfast.connectors.local_file.sink_options import LocalFileSinkOptions
-from holdfast.connectors.local_file.source import LocalFileSource
+from holdfast.connectors.files.sink_options import LocalFileSinkOptions
+from holdfast.connectors.files.source import LocalFileSource
+from holdfast.connectors.files.source_options import LocalFileSourceOptions
+from holdfast.connectors.files.writer import LocalFileSink
 from holdfast.errors import Place
 from holdfast.model.job import Mode
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar

@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 
 from holdfast.connect.arrow_rows import NotPlain
 from holdfast.connect.rows import Rows
-from holdfast.connectors.local_file.arrow_parquet import ParquetReader, parquet_batches
-from holdfast.connectors.local_file.options import FileTable
-from holdfast.connectors.local_file.read import read_files
+from holdfast.connectors.files.formats.parquet import ParquetReader, parquet_batches
+from holdfast.connectors.files.reading import read_files
+from holdfast.connectors.files.source_options import FileTable
 from holdfast.errors import UserError
 from holdfast.model.table import Column
 from holdfast.model.types import parse_type

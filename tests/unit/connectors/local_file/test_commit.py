@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.connect.sink import Identifier
-from holdfast.connectors.local_file.commit import Staged, abort, commit
-from holdfast.connectors.local_file.opened import HIDDEN
+from holdfast.connectors.files.committer import Staged, abort, commit
+from holdfast.connectors.files.opening import HIDDEN
 from holdfast.errors import UserError
 
 ONE = Identifier("run-1-Sink[0]", 1)

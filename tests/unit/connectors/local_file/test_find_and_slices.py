@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from holdfast.connect.source import END, IDLE, Budget, Slice
-from holdfast.connectors.local_file import find
-from holdfast.connectors.local_file.find import Found, find_files, partitions_of
-from holdfast.connectors.local_file.options import LocalFileSourceOptions
-from holdfast.connectors.local_file.slices import as_they_come
+from holdfast.connectors.files import discovery
+from holdfast.connectors.files.discovery import Found, find_files, partitions_of
+from holdfast.connectors.files.slices import as_they_come
+from holdfast.connectors.files.source_options import LocalFileSourceOptions
 from holdfast.errors import UserError
 from holdfast.model.job import Mode
 from holdfast.model.types import Type
@@ -175,7 +175,7 @@ def moved(root: Path, name: str) -> Path:
 def test_a_stream_reads_a_file_at_once_that_was_moved_into_place(
     source: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(find, "_times_tell", lambda _device: True)
+    monkeypatch.setattr(discovery, "_times_tell", lambda _device: True)
     root, reading, at = watched(source, tmp_path)
     moved(root, "a.txt")
     first = reading.plan(at, ALL)
@@ -194,7 +194,7 @@ def test_a_stream_reads_a_file_at_once_that_was_moved_into_place(
 def test_a_file_that_somebody_still_writes_is_not_whole_whatever_its_times_say(
     source: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(find, "_times_tell", lambda _device: True)
+    monkeypatch.setattr(discovery, "_times_tell", lambda _device: True)
     root, reading, at = watched(source, tmp_path)
     with moved(root, "a.txt").open("a") as writing:
         (root / "a.txt").chmod(0o600)  # changes the file's time, as a move does
@@ -207,7 +207,7 @@ def test_a_file_that_somebody_still_writes_is_not_whole_whatever_its_times_say(
 def test_a_moved_file_waits_on_file_systems_whose_times_say_little(
     source: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(find, "_times_tell", lambda _device: False)
+    monkeypatch.setattr(discovery, "_times_tell", lambda _device: False)
     root, reading, at = watched(source, tmp_path)
     moved(root, "a.txt")
     assert reading.plan(at, ALL) is IDLE

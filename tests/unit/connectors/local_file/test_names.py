@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from holdfast.connectors.local_file.names import file_name, java_time, partition_folder
+from holdfast.connectors.files.names import file_name, java_time, partition_folder
 
 MOMENT = datetime(2024, 1, 31, 16, 5, 9, 120_000)
 

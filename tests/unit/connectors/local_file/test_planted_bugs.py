@@ -6,15 +6,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.connectors.local_file import (
-    blocks,
-    delimited_read,
-    quotes,
-    recode,
-    sift,
-    splits,
-    text_values,
-)
+from holdfast.connectors.files import recode, splits, text_values
+from holdfast.connectors.files.formats import csv, csv_blocks, csv_quotes, csv_sifting
 from holdfast.errors import HoldfastError
 from tests.unit.connectors.local_file.test_torture import read, table
 from tests.unit.connectors.local_file.torture import CASES, Case
@@ -25,7 +18,7 @@ assert table, "a fixture"
 
 
 def cut_at_quoted_line_breaks(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(quotes.Scan, "feed", lambda *_: (quotes.NONE, quotes.NONE))
+    patch.setattr(csv_quotes.Scan, "feed", lambda *_: (csv_quotes.NONE, csv_quotes.NONE))
 
 
 def splits_begin_at_any_line(patch: pytest.MonkeyPatch) -> None:
@@ -37,36 +30,34 @@ def splits_begin_at_any_line(patch: pytest.MonkeyPatch) -> None:
 
 
 def null_for_a_value(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(delimited_read, "converted", lambda *a: (text_values.converted(*a)[0], []))
+    patch.setattr(csv, "converted", lambda *a: (text_values.converted(*a)[0], []))
 
 
 def null_for_a_missing_field(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sift, "_by_width", lambda *_: {})
+    patch.setattr(csv_sifting, "_by_width", lambda *_: {})
 
 
 def hexadecimal_for_a_number(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(delimited_read, "has_hex", lambda _: False)
+    patch.setattr(csv, "has_hex", lambda _: False)
 
 
 def infinity_for_a_number(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(delimited_read, "doubtful", lambda *_: False)
+    patch.setattr(csv, "doubtful", lambda *_: False)
 
 
 def question_mark_for_bytes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(recode, "WRONG", ord("?"))
-    patch.setattr(
-        delimited_read, "_decoded", lambda cells: (cells.fill_null(b"").cast("binary"), [])
-    )
+    patch.setattr(csv, "_decoded", lambda cells: (cells.fill_null(b"").cast("binary"), []))
 
 
 def text_after_a_quote_kept(patch: pytest.MonkeyPatch) -> None:
-    follow = quotes.Scan.feed
-    patch.setattr(quotes.Scan, "feed", lambda *a: (follow(*a)[0], quotes.NONE))
+    follow = csv_quotes.Scan.feed
+    patch.setattr(csv_quotes.Scan, "feed", lambda *a: (follow(*a)[0], csv_quotes.NONE))
 
 
 def unclosed_quotes_swallow(patch: pytest.MonkeyPatch) -> None:
-    make = blocks._Cutter._block
-    patch.setattr(blocks._Cutter, "_block", lambda self, parts, _: make(self, parts, False))
+    make = csv_blocks._Cutter._block
+    patch.setattr(csv_blocks._Cutter, "_block", lambda self, parts, _: make(self, parts, False))
 
 
 PLANTS: tuple[Plant, ...] = (

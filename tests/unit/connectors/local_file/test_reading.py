@@ -14,8 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from holdfast.connect.source import Budget, Slice
-from holdfast.connectors.local_file.delimited import reader_of
-from holdfast.connectors.local_file.values import named
+from holdfast.connectors.files.formats.delimited import reader_of
+from holdfast.connectors.files.values import named
 from holdfast.errors import UserError
 from holdfast.model.job import Mode
 from holdfast.model.types import parse_type

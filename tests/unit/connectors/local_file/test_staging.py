@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Identifier, Staging
-from holdfast.connectors.local_file.archives import uncompressed
-from holdfast.connectors.local_file.formats import Codec
+from holdfast.connectors.files.archives import uncompressed
+from holdfast.connectors.files.format import Codec
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type

@@ -11,9 +11,9 @@ from holdfast.connect.checks import Report
 from holdfast.connect.options import read_options
 from holdfast.connect.plugin import Context
 from holdfast.connect.sink import Identifier, Leftovers, Staging
-from holdfast.connectors.local_file.commit import Staged, commit
-from holdfast.connectors.local_file.opened import HIDDEN
-from holdfast.connectors.local_file.sweep import folders_like, safe
+from holdfast.connectors.files.committer import Staged, commit
+from holdfast.connectors.files.opening import HIDDEN
+from holdfast.connectors.files.sweep import folders_like, safe
 from holdfast.connectors.spark import STAGED, SparkSink, SparkSinkOptions
 from holdfast.errors import Place
 from holdfast.model.job import Mode

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from holdfast.connectors.local_file.delimited import reader_of
-from holdfast.connectors.local_file.delimited_read import _Reading
-from holdfast.connectors.local_file.text_values import Writing, converted
-from holdfast.connectors.local_file.times import parsed, pattern_of
+from holdfast.connectors.files.formats.csv import _Reading
+from holdfast.connectors.files.formats.delimited import reader_of
+from holdfast.connectors.files.text_values import Writing, converted
+from holdfast.connectors.files.times import parsed, pattern_of
 from holdfast.model.types import parse_type
 
 Make = Callable[..., Any]

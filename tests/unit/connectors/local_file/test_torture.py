@@ -15,10 +15,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from holdfast.connectors.local_file import splits, text_part
-from holdfast.connectors.local_file.delimited import reader_of
-from holdfast.connectors.local_file.options import FileTable
-from holdfast.connectors.local_file.splits import at_rows
+from holdfast.connectors.files import splits, text_part
+from holdfast.connectors.files.formats.delimited import reader_of
+from holdfast.connectors.files.source_options import FileTable
+from holdfast.connectors.files.splits import at_rows
 from holdfast.errors import UserError
 from tests.unit.connectors.local_file.torture import CASES, Case, Row
 

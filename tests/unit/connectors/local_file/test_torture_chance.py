@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.connectors.local_file import splits, text_part
+from holdfast.connectors.files import splits, text_part
 from holdfast.errors import UserError
 from tests.unit.connectors.local_file.test_torture import read
 

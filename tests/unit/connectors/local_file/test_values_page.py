@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.connectors.local_file.casts import Where, cast_sql
-from holdfast.connectors.local_file.convert import value_of
+from holdfast.connectors.files.casts import Where, cast_sql
+from holdfast.connectors.files.text_conversion import value_of
 from holdfast.errors import UserError
 from holdfast.model.types import parse_type
 

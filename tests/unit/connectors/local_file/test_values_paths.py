@@ -12,10 +12,16 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from holdfast.connect.rejects import Misfit
-from holdfast.connectors.local_file.convert import USUAL, Spelling, arrow_type, column_of, value_of
-from holdfast.connectors.local_file.json_rows import JsonRows
-from holdfast.connectors.local_file.text_values import Writing, converted
-from holdfast.connectors.local_file.values import scalar_sql
+from holdfast.connectors.files.formats.json_rows import JsonRows
+from holdfast.connectors.files.text_conversion import (
+    USUAL,
+    Spelling,
+    arrow_type,
+    column_of,
+    value_of,
+)
+from holdfast.connectors.files.text_values import Writing, converted
+from holdfast.connectors.files.values import scalar_sql
 from holdfast.model.table import Column
 from holdfast.model.types import parse_type
 

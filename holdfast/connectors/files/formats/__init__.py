@@ -1,0 +1,1 @@
+"""One file for each format: how its rows are read and written."""

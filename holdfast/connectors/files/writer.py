@@ -1,0 +1,227 @@
+"""The LocalFile sink."""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.connect.rows import Rows, Tables
+from holdfast.connect.sink import (
+    ANYBODY,
+    Committable,
+    Heard,
+    Identifier,
+    Leftovers,
+    Opening,
+    Sink,
+    Staging,
+    Writing,
+    modes_in,
+)
+from holdfast.connectors.files.committer import VERSION, Staged, abort, commit
+from holdfast.connectors.files.discovery import partitions_of
+from holdfast.connectors.files.format import Format
+from holdfast.connectors.files.names import file_name
+from holdfast.connectors.files.opening import HIDDEN, Order, order_of
+from holdfast.connectors.files.save_mode import look_at_folder, mode_of, prepare_folder
+from holdfast.connectors.files.sink_options import LocalFileSinkOptions
+from holdfast.connectors.files.staged import Part, folder_of, prepend, staged_parts
+from holdfast.connectors.files.sweep import remove_tree, safe, sweep
+from holdfast.connectors.files.writing import Layout, csv_by_spark, header_of, layout_of, stage
+from holdfast.connectors.lake.mark_done import MarkDone, Partition
+from holdfast.connectors.lake.place import Place, look_around
+from holdfast.errors import UserError
+from holdfast.model.table import Table
+from holdfast.model.tree import Plain
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class LocalFileSink(Sink[LocalFileSinkOptions]):
+    """Files on this machine.  Rows of a changelog are all written; their kinds are not."""
+
+    name = "LocalFile"
+    notes = """
+What is written of a value in each format, and what is refused: [Values](../values.md).
+"""
+    example = """\
+path = "out/rows"
+file_format_type = parquet
+"""
+    overlaps = True
+
+    @classmethod
+    def destination(cls, options: LocalFileSinkOptions, table: Table) -> str:
+        """Name the folder of a table's files."""
+        return options.root
+
+    @classmethod
+    def writing(cls, options: LocalFileSinkOptions, table: Table) -> Writing:
+        """Say that files are added, and into which folders."""
+        return Writing(partitions=tuple(options.partition_by or ()), modes=modes_in(options))
+
+    def target(self, table: Table) -> str:
+        """Name the folder."""
+        return f"{self.name}:{Path(self.options_for(table).root).absolute()}"
+
+    def refuse(self, table: Table) -> None:
+        """Raise UserError where rows with these columns cannot be written."""
+        options = self.options_for(table)
+        if table.columns and options.format is not Format.BINARY:
+            layout_of(options, table.names, table)
+
+    def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
+        """See whether folders can be made and written, and what the save modes say of them."""
+        for options in {o.root: o for o in map(self.options_for, tables)}.values():
+            yield from look_at_folder(options)
+        if not tables:
+            yield from look_around(self.name, Place(self.options.root))
+
+    def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
+        """Make the folder of each table, and look whether it can be written."""
+        orders: dict[str, Committable] = {}
+        known = {self.options_for(t).root for t in tables if not opening.new(t)}
+        for table in tables:
+            self.refuse(table)
+        for table in tables:
+            options = self.options_for(table)
+            mode = mode_of(options)
+            if options.root in orders:
+                continue
+            new = options.root not in known
+            prepare_folder(options, opening.life, new)
+            if mode and new:
+                order = Order(options.root, opening.life, mode)
+                orders[options.root] = order.committable(str(table.path))
+        return list(orders.values())
+
+    def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
+        """Write each table into a hidden folder inside its path."""
+        committables: list[Committable] = []
+        parts: dict[str, int] = {}
+        try:
+            for number, rows in enumerate(tables):
+                one = self._write(rows, staging, number, parts)
+                if one:
+                    committables.append(one)
+        except BaseException:
+            self.abort(committables)  # nobody will hear of them
+            raise
+        return committables
+
+    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+        """Move staged files to where readers see them."""
+        staged = [_staged(c) for c in committables if not c.opening]
+        commit(identifier, staged, [order_of(c) for c in committables if c.opening])
+
+    def abort(self, committables: Sequence[Committable]) -> None:
+        """Remove staged files."""
+        abort(_staged(c) for c in committables if not c.opening)
+
+    @property
+    def listens(self) -> bool:
+        """Whether partitions are to be marked."""
+        return self.options.mark_done is not None
+
+    def listen(self, commit: Heard, state: Plain) -> Plain:
+        """Mark the partitions that are done."""
+        keys = self.options.partition_by or ()
+        touched = {p: None for c in commit.committables for p in _partitions(c, keys)}
+        return MarkDone(self.options, Place).heard(commit, touched, state)
+
+    def sweep(self, leftovers: Leftovers) -> None:
+        """Remove what is staged for a job, or for former attempts of a task of it."""
+        sweep(self.options.root, leftovers)
+
+    def _write(
+        self, rows: Rows, staging: Staging, number: int, taken: dict[str, int]
+    ) -> Committable | None:
+        options = self.options_for(rows.table)
+        below = f"{HIDDEN}/{safe(staging.name)}-t{number}"
+        try:
+            return self._stage(rows, options, staging, below, taken)
+        except BaseException:
+            remove_tree(Path(options.root) / below)
+            raise
+
+    def _stage(
+        self, rows: Rows, options: LocalFileSinkOptions, staging: Staging, below: str,
+        taken: dict[str, int],
+    ) -> Committable | None:  # fmt: skip
+        layout = layout_of(options, rows.table.names, rows.table)
+        folder = Path(options.root) / below
+        header = header_of(options, layout) if options.enable_header_write else b""
+        counted = stage(rows, options, layout, str(folder))
+        parts = staged_parts(folder, options, counted, header)
+        if not parts:
+            remove_tree(folder)
+            return None
+        if options.enable_header_write and not _has_header(options):
+            for part in parts:
+                prepend(folder / part.path, header, options.codec)
+        first = taken.get(options.root, 0)
+        taken[options.root] = first + len(parts)
+        files = _renames(parts, options, layout, staging, first)
+        staged = Staged(
+            options.root,
+            below,
+            tuple((f"{below}/{source}", target) for source, target in files),
+            options.format is Format.BINARY,
+        )
+        known = -1 if any(p.rows < 0 for p in parts) else sum(p.rows for p in parts)
+        size = sum(p.bytes for p in parts)
+        return Committable(VERSION, str(rows.table.path), known, size, staged.to_plain())
+
+
+def _renames(
+    parts: list[Part], options: LocalFileSinkOptions, layout: Layout, staging: Staging, first: int
+) -> list[tuple[str, str]]:
+    """Return (staged, final) paths; part numbers go on where another table's ended."""
+    if options.format is Format.BINARY:
+        return [(p.path, p.path) for p in parts]
+    transaction = "_".join(
+        safe(text)
+        for text in ("T", staging.job_id, staging.task, str(staging.attempt), str(staging.number))
+    )
+    name = file_name(
+        options.file_name_expression, transaction, str(uuid.uuid4()),
+        datetime.now().astimezone(), options.filename_time_format,
+    )  # fmt: skip
+    alone = options.single_file_mode and len(parts) == 1 and not first
+    renames = []
+    for number, part in enumerate(parts, first):
+        final = f"{name}{'' if alone else f'_{number}'}{options.ending}"
+        folder = folder_of(part, options, layout.partitions)
+        renames.append((part.path, f"{folder}/{final}" if folder else final))
+    return renames
+
+
+def _has_header(options: LocalFileSinkOptions) -> bool:
+    """Say whether Spark's writer has put the column names in, or none belong there."""
+    if options.format is Format.CSV:
+        return options.plain_text and csv_by_spark(options)
+    return options.format is not Format.TEXT
+
+
+def _partitions(committable: Committable, keys: Sequence[str]) -> Iterator[Partition]:
+    """Yield the partition of each file; folders without names have their values in order."""
+    staged = _staged(committable)
+    for _, target in staged.files:
+        folder = target.rpartition("/")[0]
+        values = partitions_of(target)
+        if folder and not values:
+            values = dict(zip(keys, folder.split("/"), strict=False))
+        if folder:
+            yield Partition(committable.table, staged.root, folder, tuple(values.items()))
+
+
+def _staged(committable: Committable) -> Staged:
+    if committable.version != VERSION:
+        raise UserError(
+            f"LocalFile cannot commit what version {committable.version} of it has staged;"
+            f" this is version {VERSION}.",
+            code="sink.committable_version",
+        )
+    return Staged.from_plain(committable.content)
