@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from holdfast.connect.plugin import Context
 from holdfast.connect.sink import Committable
 from holdfast.connectors.delta.options import DeltaSinkOptions
-from holdfast.connectors.delta.sink import DeltaSink
+from holdfast.connectors.delta.writer import DeltaSink
 from holdfast.model.job import Mode
 from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
 from tests.conformance.sink_checks import ALL, OPENINGS, chosen

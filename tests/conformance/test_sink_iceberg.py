@@ -15,7 +15,7 @@ from holdfast.connect.plugin import Context
 from holdfast.connect.sink import Committable
 from holdfast.connectors.iceberg.catalog import open_catalog
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
-from holdfast.connectors.iceberg.sink import IcebergSink
+from holdfast.connectors.iceberg.writer import IcebergSink
 from holdfast.model.job import Mode
 from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
 from tests.conformance.sink_checks import ALL, OPENINGS, chosen

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from holdfast.connect.plugin import Context
 from holdfast.connect.sink import Committable
 from holdfast.connectors.paimon.options import PaimonSinkOptions
-from holdfast.connectors.paimon.sink import PaimonSink
+from holdfast.connectors.paimon.writer import PaimonSink
 from holdfast.model.job import Mode
 from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
 from tests.conformance.sink_checks import ALL, LONG, OPENINGS, chosen

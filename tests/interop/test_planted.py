@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.connectors.delta import actions, partitions, sink
+from holdfast.connectors.delta import partitions, staged_files, writer
 from holdfast.connectors.iceberg import rows as iceberg_rows
 from holdfast.connectors.lake import footers
 from holdfast.connectors.lake.footers import ColumnStats
@@ -16,12 +16,14 @@ from tests.interop.tables import World, differences
 pytestmark = pytest.mark.interop
 
 Patch = pytest.MonkeyPatch
-DELTAS_BOUND, FOOTERS_STATS = actions._bound, footers._stats
+DELTAS_BOUND, FOOTERS_STATS = staged_files._bound, footers._stats
 
 
 def a_zone_dropped(patch: Patch) -> None:
     real = partitions.log_value
-    patch.setattr(actions, "log_value", lambda t, kind: (real(t, kind) or "").rstrip("Z") or None)
+    patch.setattr(
+        staged_files, "log_value", lambda t, kind: (real(t, kind) or "").rstrip("Z") or None
+    )
 
 
 def a_digit_lost(patch: Patch) -> None:
@@ -29,7 +31,7 @@ def a_digit_lost(patch: Patch) -> None:
         found = DELTAS_BOUND(value, up=up)
         return round(found, 0) if isinstance(found, float) else found
 
-    patch.setattr(actions, "_bound", bound)
+    patch.setattr(staged_files, "_bound", bound)
 
 
 def a_bound_beside_nan(patch: Patch) -> None:
@@ -43,16 +45,16 @@ def a_bound_beside_nan(patch: Patch) -> None:
 
 
 def a_null_for_a_value(patch: Patch) -> None:
-    real = actions.value_texts
+    real = staged_files.value_texts
     nulls = {"__HIVE_DEFAULT_PARTITION__": None}
     patch.setattr(
-        actions, "value_texts",
+        staged_files, "value_texts",
         lambda parts: [nulls.get(t, t) if t is not None else None for t in real(parts)],
     )  # fmt: skip
 
 
 def a_file_forgotten(patch: Patch) -> None:
-    patch.setattr(sink, "staged_parts", lambda *given: footers.staged_parts(*given)[1:])
+    patch.setattr(writer, "staged_parts", lambda *given: footers.staged_parts(*given)[1:])
 
 
 PLANTED: list[tuple[Callable[[Patch], None], list[str], list[str]]] = [

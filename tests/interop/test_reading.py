@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.connectors.delta.actions import NULL_FOLDER
+from holdfast.connectors.delta.staged_files import NULL_FOLDER
 from tests.interop.cases import NESTED, VALUES, predicates, rows_sql
 from tests.interop.tables import KINDS, World, by_id, differences
 

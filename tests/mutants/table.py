@@ -335,14 +335,14 @@ BUGS = (
     # Committers
     Bug(
         "Iceberg makes a commit of a number twice",
-        "holdfast/connectors/iceberg/commit.py",
+        "holdfast/connectors/iceberg/committer.py",
         "if table.last(identifier.user) >= identifier.number:",
         "if table.last(identifier.user) > identifier.number:",
         ("tests/unit/connectors/iceberg/test_iceberg_commit.py",),
     ),
     Bug(
         "Delta makes a late commit",
-        "holdfast/connectors/delta/commit.py",
+        "holdfast/connectors/delta/committer.py",
         "if log.last(identifier.user) >= identifier.number:",
         "if log.last(identifier.user) == identifier.number:",
         (
@@ -352,7 +352,7 @@ BUGS = (
     ),
     Bug(
         "Paimon makes a commit again",
-        "holdfast/connectors/paimon/commit.py",
+        "holdfast/connectors/paimon/committer.py",
         "if table.has(identifier, files):\n                return",
         "if table.has(identifier, files):\n                pass",
         ("tests/unit/connectors/paimon/test_paimon_commit.py",),

@@ -21,8 +21,8 @@ from holdfast.connectors.json_text import (
     text_of_bytes,
 )
 from holdfast.connectors.lake.parquet import write_batches
-from holdfast.connectors.lake.place import Place
 from holdfast.errors import UserError
+from holdfast.files.location import Place
 from holdfast.model.table import Table
 from holdfast.model.types import Type, from_spark, quote
 

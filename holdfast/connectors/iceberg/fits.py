@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.table import IcebergTable
-from holdfast.connectors.iceberg.wishes import refused_wishes
-from holdfast.connectors.lake.columns import fit
+from holdfast.connectors.iceberg.table_properties import refused_wishes
+from holdfast.connectors.lake.fit import fit
 from holdfast.connectors.lake.partitions import TEXTS
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table

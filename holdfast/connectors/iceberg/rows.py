@@ -6,15 +6,15 @@ into folders by texts made from them, which tell null from nothing.
 
 from holdfast.connect.rows import Rows
 from holdfast.connectors.iceberg.codecs import CODECS
-from holdfast.connectors.iceberg.numbers import number_files
+from holdfast.connectors.iceberg.field_ids import number_files
 from holdfast.connectors.iceberg.options import CODEC, IcebergSinkOptions
-from holdfast.connectors.iceberg.schema import numbered
 from holdfast.connectors.iceberg.table import IcebergTable
-from holdfast.connectors.lake.columns import fitted
+from holdfast.connectors.iceberg.types import numbered
+from holdfast.connectors.lake.fit import fitted
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.partitions import keyed, partition_names
-from holdfast.connectors.lake.place import Place
-from holdfast.connectors.lake.stage import stage, stage_batches
+from holdfast.connectors.lake.staging import stage, stage_batches
+from holdfast.files.location import Place
 
 
 def stage_rows(

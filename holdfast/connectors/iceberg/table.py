@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.connect.sink import Identifier
-from holdfast.connectors.iceberg.actions import File, data_file
 from holdfast.connectors.iceberg.append import append_to, change_of
 from holdfast.connectors.iceberg.library import iceberg, troubles
-from holdfast.connectors.iceberg.places import place_of
-from holdfast.connectors.iceberg.remake import remake, shape_of, spec_of
-from holdfast.connectors.iceberg.schema import from_iceberg
-from holdfast.connectors.lake.place import Place
-from holdfast.connectors.lake.save_mode import Order
+from holdfast.connectors.iceberg.locations import place_of
+from holdfast.connectors.iceberg.replace_table import remake, shape_of, spec_of
+from holdfast.connectors.iceberg.staged_files import File, data_file
+from holdfast.connectors.iceberg.types import from_iceberg
+from holdfast.connectors.lake.prepare import Order
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
+from holdfast.files.location import Place
 from holdfast.model.table import Column
 from holdfast.model.tree import Plain
 

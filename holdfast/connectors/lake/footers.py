@@ -14,7 +14,7 @@ import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
 from holdfast.connectors.lake.parquet import FLOATS
-from holdfast.connectors.lake.place import Place
+from holdfast.files.location import Place
 
 READERS = 8
 

@@ -11,8 +11,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from holdfast.connect.sink import Identifier
 from holdfast.connectors.lake.mark_options import Action, MarkDoneOptions
-from holdfast.connectors.lake.place import Place
 from holdfast.errors import Unavailable, UserError
+from holdfast.files.location import Place
 
 if TYPE_CHECKING:
     from holdfast.connectors.lake.mark_done import Partition

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from holdfast.connectors.lake.columns import fit
+from holdfast.connectors.lake.fit import fit
 from holdfast.connectors.paimon.bucket import HASHED, bucket_keys
 from holdfast.connectors.paimon.options import PaimonSinkOptions
 from holdfast.connectors.paimon.refusals import SEQUENCE, option_refusals

@@ -6,15 +6,15 @@ Files have all columns of the table, those it is partitioned by too, as Paimon's
 from collections.abc import Sequence
 
 from holdfast.connect.rows import Rows
-from holdfast.connectors.lake.columns import fit
+from holdfast.connectors.lake.fit import fit
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.limits import limited
 from holdfast.connectors.lake.partitions import keyed, partition_names
-from holdfast.connectors.lake.place import Place
-from holdfast.connectors.lake.stage import stage, stage_batches
+from holdfast.connectors.lake.staging import stage, stage_batches
 from holdfast.connectors.paimon.schema import PaimonSchema
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.connectors.paimon.types import lengths
+from holdfast.files.location import Place
 from holdfast.model.table import Column
 
 LONG_DIGITS = 18

@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.connect.sink import Identifier
-from holdfast.connectors.lake.place import Place
-from holdfast.connectors.lake.save_mode import Order
+from holdfast.connectors.lake.prepare import Order
 from holdfast.connectors.paimon.expire import expire
-from holdfast.connectors.paimon.files import File
 from holdfast.connectors.paimon.manifests import ADD, DELETE, Manifests, Record
 from holdfast.connectors.paimon.schema import PaimonSchema, load_schema, save_schema
 from holdfast.connectors.paimon.snapshots import (
@@ -27,7 +25,9 @@ from holdfast.connectors.paimon.snapshots import (
     Snapshot,
     Snapshots,
 )
+from holdfast.connectors.paimon.staged_files import File
 from holdfast.errors import Unavailable, UserError
+from holdfast.files.location import Place
 
 VERSION = 3
 EXPIRE_EVERY = 10

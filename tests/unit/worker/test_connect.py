@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from holdfast.connect.checks import Report
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Opening, Sink, Staging
-from holdfast.connectors.iceberg.hadoop import HINT
+from holdfast.connectors.iceberg.hadoop_catalog import HINT
 from holdfast.errors import Cancelled, UserError
 from holdfast.model.job import Role
 from holdfast.plan.plugins import build_plugin, context_for
@@ -197,7 +197,7 @@ def test_a_folder_that_cannot_be_made_is_told_whatever_the_source_says(
 def test_who_may_not_write_is_told(
     here: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.connectors.lake import place
+    from holdfast.files import location
 
     monkeypatch.setattr(place.os, "access", lambda *_: False)  # tests may run as root
     for name in FILES:

@@ -19,8 +19,8 @@ from holdfast.connect.registry import Registry
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Opening, Staging
 from holdfast.connectors.delta.options import DeltaSinkOptions
-from holdfast.connectors.delta.sink import DeltaSink
-from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
+from holdfast.connectors.delta.writer import DeltaSink
+from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
 from holdfast.errors import UserError
 from holdfast.model.job import Mode
 from holdfast.model.table import Column, Table, TablePath

@@ -15,14 +15,14 @@ from deltalake import DeltaTable, Schema, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from holdfast.connect.sink import Identifier
-from holdfast.connectors.delta import tail as tail_file
-from holdfast.connectors.delta.actions import File, Staged
-from holdfast.connectors.delta.commit import commit
-from holdfast.connectors.delta.log import DeltaLog
-from holdfast.connectors.delta.tail import Astray, Tail
-from holdfast.connectors.delta.tails import TailLog, Tails
-from holdfast.connectors.lake.place import Place
+from holdfast.connectors.delta import log_tail as tail_file
+from holdfast.connectors.delta.committer import commit
+from holdfast.connectors.delta.library import DeltaLog
+from holdfast.connectors.delta.log_tail import Astray, Tail
+from holdfast.connectors.delta.log_tails import TailLog, Tails
+from holdfast.connectors.delta.staged_files import File, Staged
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
+from holdfast.files.location import Place
 
 ID = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
 CITY = {"name": "city", "type": "string", "nullable": True, "metadata": {}}

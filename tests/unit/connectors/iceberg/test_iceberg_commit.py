@@ -15,13 +15,13 @@ from pyiceberg.types import LongType
 
 from holdfast.connect.plugin import Context
 from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers
-from holdfast.connectors.iceberg import hadoop
-from holdfast.connectors.iceberg.actions import VERSION, Staged, file_of
+from holdfast.connectors.iceberg import hadoop_catalog
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
-from holdfast.connectors.iceberg.sink import IcebergSink
+from holdfast.connectors.iceberg.staged_files import VERSION, Staged, file_of
 from holdfast.connectors.iceberg.table import IcebergTable
+from holdfast.connectors.iceberg.writer import IcebergSink
 from holdfast.connectors.lake.footers import staged_parts
-from holdfast.connectors.lake.save_mode import SchemaSaveMode
+from holdfast.connectors.lake.prepare import SchemaSaveMode
 from holdfast.errors import OutcomeUnknown, UserError
 from holdfast.model.job import Mode
 from holdfast.model.table import Column, Table, TablePath
@@ -231,7 +231,7 @@ def test_one_that_slept_through_many_commits_does_not_count_its_own(world: World
     kept = sorted(int(p.name[1:].partition(".")[0]) for p in folder.glob("metadata/v*.json"))
     assert kept == list(range(11, 32))
     with pytest.raises(CommitStateUnknownException):
-        hadoop._publish(folder, 2, old.metadata)
+        hadoop_catalog._publish(folder, 2, old.metadata)
     assert not (folder / "metadata" / "v2.metadata.json").exists()
     assert len(world.ids()) == 30
 
@@ -239,7 +239,7 @@ def test_one_that_slept_through_many_commits_does_not_count_its_own(world: World
 def test_a_dead_retirer_leaves_no_gap(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = world.root / "db" / "rows"
     with monkeypatch.context() as patched:
-        patched.setattr(hadoop, "_retire", lambda folder, last: None)
+        patched.setattr(hadoop_catalog, "_retire", lambda folder, last: None)
         for number in range(1, 31):
             world.sink().commit(Identifier("u", number), [world.stage()])
     world.sink().commit(Identifier("u", 31), [world.stage()])

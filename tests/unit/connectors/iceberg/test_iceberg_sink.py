@@ -21,8 +21,8 @@ from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Opening, Staging
 from holdfast.connectors.iceberg import rows
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
-from holdfast.connectors.iceberg.sink import IcebergSink
-from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
+from holdfast.connectors.iceberg.writer import IcebergSink
+from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
 from holdfast.errors import UserError
 from holdfast.model.job import Mode
 from holdfast.model.table import Column, Key, Table, TablePath

@@ -11,11 +11,11 @@ from holdfast.connect.plugin import Context
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Sink, Staging
 from holdfast.connectors.delta.options import DeltaSinkOptions
-from holdfast.connectors.delta.sink import DeltaSink
+from holdfast.connectors.delta.writer import DeltaSink
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
-from holdfast.connectors.iceberg.sink import IcebergSink
+from holdfast.connectors.iceberg.writer import IcebergSink
 from holdfast.connectors.paimon.options import PaimonSinkOptions
-from holdfast.connectors.paimon.sink import PaimonSink
+from holdfast.connectors.paimon.writer import PaimonSink
 from holdfast.errors import Place as FilePlace
 from holdfast.model.job import Mode, Role, Stage
 from holdfast.model.table import Column, Table, TablePath

@@ -11,11 +11,11 @@ from pyiceberg.types import LongType, NestedField, StringType
 from pyspark.sql import SparkSession
 
 from holdfast.connect.sink import Identifier
-from holdfast.connectors.delta.log import DeltaLog
-from holdfast.connectors.delta.sink import DeltaSink
-from holdfast.connectors.lake.place import Place
-from holdfast.connectors.paimon.sink import PaimonSink
+from holdfast.connectors.delta.library import DeltaLog
+from holdfast.connectors.delta.writer import DeltaSink
+from holdfast.connectors.paimon.writer import PaimonSink
 from holdfast.errors import HoldfastError, UserError
+from holdfast.files.location import Place
 from tests.unit.connectors.lake.lake_tables import (
     SINKS,
     delta,

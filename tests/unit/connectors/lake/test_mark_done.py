@@ -24,9 +24,9 @@ from holdfast.connectors.lake.mark_options import (
     MarkMode,
 )
 from holdfast.connectors.lake.partition_time import partition_time_ms, to_strptime
-from holdfast.connectors.lake.place import Place
 from holdfast.errors import Place as TextPlace
 from holdfast.errors import Unavailable, UserError
+from holdfast.files.location import Place
 from holdfast.model.secret import Secret
 from holdfast.model.tree import Block, Entry, Scalar
 

@@ -15,7 +15,7 @@ from holdfast.connect.plugin import Context
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Identifier, Staging
 from holdfast.connectors.paimon.options import PaimonSinkOptions
-from holdfast.connectors.paimon.sink import PaimonSink
+from holdfast.connectors.paimon.writer import PaimonSink
 from holdfast.model.job import Mode
 
 PLACE = "shop.orders"

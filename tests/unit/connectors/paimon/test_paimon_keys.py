@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast.connect.sink import Identifier
-from holdfast.connectors.paimon.sink import PaimonSink
+from holdfast.connectors.paimon.writer import PaimonSink
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Opening, Staging
-from holdfast.connectors.lake.save_mode import DataSaveMode, SchemaSaveMode
+from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
 from holdfast.connectors.paimon import binary_row
-from holdfast.connectors.paimon.sink import PaimonSink
+from holdfast.connectors.paimon.writer import PaimonSink
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type

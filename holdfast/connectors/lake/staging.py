@@ -9,7 +9,7 @@ from holdfast.connect.sink import Committable, Leftovers, Staging
 from holdfast.connectors.files.sweep import folders_like, safe, safe_leftovers
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.parquet import write_batches
-from holdfast.connectors.lake.place import Place
+from holdfast.files.location import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

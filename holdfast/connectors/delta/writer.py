@@ -21,26 +21,18 @@ from holdfast.connect.sink import (
     Writing,
     modes_in,
 )
-from holdfast.connectors.delta.actions import VERSION, Staged, file_of
-from holdfast.connectors.delta.commit import check, commit
-from holdfast.connectors.delta.log import DeltaLog, check_library
+from holdfast.connectors.delta.committer import check, commit
+from holdfast.connectors.delta.library import DeltaLog, check_library
+from holdfast.connectors.delta.log_tails import TailLog, Tails
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.partitions import TEXTS
-from holdfast.connectors.delta.schema import from_delta, lengths, to_delta
-from holdfast.connectors.delta.tails import TailLog, Tails
-from holdfast.connectors.lake.columns import fit, fitted
+from holdfast.connectors.delta.staged_files import VERSION, Staged, file_of
+from holdfast.connectors.delta.types import from_delta, lengths, to_delta
+from holdfast.connectors.lake.fit import fit, fitted
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.partitions import keyed, partition_names
-from holdfast.connectors.lake.place import (
-    Place,
-    jar_problem,
-    look_around,
-    no_table,
-    refuse_unwritable,
-)
-from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
-from holdfast.connectors.lake.save_mode import (
+from holdfast.connectors.lake.prepare import (
     Order,
     SchemaSaveMode,
     data_exists,
@@ -48,8 +40,10 @@ from holdfast.connectors.lake.save_mode import (
     mode_of,
     orders_of,
 )
-from holdfast.connectors.lake.stage import stage, stage_batches, stage_each, sweep
+from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
+from holdfast.connectors.lake.staging import stage, stage_batches, stage_each, sweep
 from holdfast.errors import UserError
+from holdfast.files.location import Place, jar_problem, look_around, no_table, refuse_unwritable
 from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
 from holdfast.model.types import UNKNOWN

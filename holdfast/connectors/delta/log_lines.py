@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from holdfast.connect.sink import Identifier
-from holdfast.connectors.delta.actions import File
+from holdfast.connectors.delta.staged_files import File
 
 USER, NUMBER, WATERMARK = "holdfast.user", "holdfast.number", "holdfast.watermark"
 

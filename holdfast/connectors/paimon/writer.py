@@ -19,11 +19,9 @@ from holdfast.connect.sink import (
     Writing,
     modes_in,
 )
-from holdfast.connectors.lake.columns import matched
+from holdfast.connectors.lake.fit import matched
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
-from holdfast.connectors.lake.place import Place, look_around, no_table, refuse_unwritable
-from holdfast.connectors.lake.refuse import refuse_unpartitioned
-from holdfast.connectors.lake.save_mode import (
+from holdfast.connectors.lake.prepare import (
     Order,
     SchemaSaveMode,
     data_exists,
@@ -31,17 +29,19 @@ from holdfast.connectors.lake.save_mode import (
     mode_of,
     orders_of,
 )
-from holdfast.connectors.lake.stage import stage_each, sweep, tables_like
-from holdfast.connectors.paimon.commit import check, commit
-from holdfast.connectors.paimon.files import VERSION, Staged
+from holdfast.connectors.lake.refuse import refuse_unpartitioned
+from holdfast.connectors.lake.staging import stage_each, sweep, tables_like
+from holdfast.connectors.paimon.committer import check, commit
 from holdfast.connectors.paimon.fits import check_schema, check_table
 from holdfast.connectors.paimon.manifests import check_library
 from holdfast.connectors.paimon.options import PaimonSinkOptions
 from holdfast.connectors.paimon.schema import PaimonSchema, new_schema
 from holdfast.connectors.paimon.staged import stage_table
+from holdfast.connectors.paimon.staged_files import VERSION, Staged
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.connectors.paimon.tags import tag_savepoint
 from holdfast.errors import UserError
+from holdfast.files.location import Place, look_around, no_table, refuse_unwritable
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 from holdfast.model.types import UNKNOWN

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from holdfast.connectors.iceberg.library import iceberg
-from holdfast.connectors.iceberg.places import place_of
+from holdfast.connectors.iceberg.locations import place_of
 from holdfast.errors import UserError
 
 FORMAT = "write.format.default"

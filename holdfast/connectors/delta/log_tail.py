@@ -18,9 +18,9 @@ from typing import Any
 
 import msgspec
 
-from holdfast.connectors.delta.lines import telling
-from holdfast.connectors.delta.log import DeltaLog
-from holdfast.connectors.lake.place import Place
+from holdfast.connectors.delta.library import DeltaLog
+from holdfast.connectors.delta.log_lines import telling
+from holdfast.files.location import Place
 
 LOG = "_delta_log"
 LAST_CHECKPOINT = "_last_checkpoint"

@@ -4,12 +4,12 @@ import time
 from collections.abc import Sequence
 
 from holdfast.connect.sink import Identifier
-from holdfast.connectors.delta.actions import File
-from holdfast.connectors.delta.lines import written
-from holdfast.connectors.delta.log import TRIES, DeltaLog, shorten, unknown
-from holdfast.connectors.delta.schema import from_delta
-from holdfast.connectors.delta.tail import Astray, CannotLink, Tail
-from holdfast.connectors.lake.place import Place, no_table
+from holdfast.connectors.delta.library import TRIES, DeltaLog, shorten, unknown
+from holdfast.connectors.delta.log_lines import written
+from holdfast.connectors.delta.log_tail import Astray, CannotLink, Tail
+from holdfast.connectors.delta.staged_files import File
+from holdfast.connectors.delta.types import from_delta
+from holdfast.files.location import Place, no_table
 from holdfast.model.table import Column
 
 KEPT_MOST = 1000

@@ -20,26 +20,24 @@ from holdfast.connect.sink import (
     Writing,
     modes_in,
 )
-from holdfast.connectors.iceberg.actions import VERSION, Staged, file_of
 from holdfast.connectors.iceberg.catalog import (
     CATALOG_LIBRARIES,
     open_catalog,
     open_to_look,
     tables_like,
 )
-from holdfast.connectors.iceberg.commit import check, commit
+from holdfast.connectors.iceberg.committer import check, commit
 from holdfast.connectors.iceberg.fits import check_table
+from holdfast.connectors.iceberg.locations import place_of
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
-from holdfast.connectors.iceberg.places import place_of
 from holdfast.connectors.iceberg.rows import stage_rows
-from holdfast.connectors.iceberg.schema import to_iceberg
+from holdfast.connectors.iceberg.staged_files import VERSION, Staged, file_of
 from holdfast.connectors.iceberg.table import NEW_TABLE, IcebergTable
 from holdfast.connectors.iceberg.tags import tag_savepoint
-from holdfast.connectors.lake.columns import matched
+from holdfast.connectors.iceberg.types import to_iceberg
+from holdfast.connectors.lake.fit import matched
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
-from holdfast.connectors.lake.place import Place, jar_problem, look_around, refuse_unwritable
-from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
-from holdfast.connectors.lake.save_mode import (
+from holdfast.connectors.lake.prepare import (
     Order,
     SchemaSaveMode,
     data_exists,
@@ -47,8 +45,10 @@ from holdfast.connectors.lake.save_mode import (
     mode_of,
     orders_of,
 )
-from holdfast.connectors.lake.stage import stage_each, sweep
+from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
+from holdfast.connectors.lake.staging import stage_each, sweep
 from holdfast.errors import UserError
+from holdfast.files.location import Place, jar_problem, look_around, refuse_unwritable
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 from holdfast.model.types import UNKNOWN

@@ -8,13 +8,13 @@ may be removed.  Files that were moved and never named are left to the table's V
 from collections.abc import Sequence
 
 from holdfast.connect.sink import Identifier
-from holdfast.connectors.delta.actions import File, Staged
-from holdfast.connectors.delta.log import DeltaLog, same_columns
-from holdfast.connectors.delta.tails import TailLog, Tails
+from holdfast.connectors.delta.library import DeltaLog, same_columns
+from holdfast.connectors.delta.log_tails import TailLog, Tails
+from holdfast.connectors.delta.staged_files import File, Staged
 from holdfast.connectors.lake.moves import first_gone, lost, move
-from holdfast.connectors.lake.place import Place, no_table
-from holdfast.connectors.lake.save_mode import Order, data_exists
+from holdfast.connectors.lake.prepare import Order, data_exists
 from holdfast.errors import Unavailable, UserError
+from holdfast.files.location import Place, no_table
 
 TRIES = 10
 

@@ -12,12 +12,12 @@ from typing import Any, cast
 
 from holdfast.connect.sink import Identifier
 from holdfast.connectors.lake.moves import first_gone, lost, move
-from holdfast.connectors.lake.place import Place, no_table
-from holdfast.connectors.lake.save_mode import Order, data_exists
-from holdfast.connectors.paimon.files import File, Staged
+from holdfast.connectors.lake.prepare import Order, data_exists
 from holdfast.connectors.paimon.schema import PaimonSchema
+from holdfast.connectors.paimon.staged_files import File, Staged
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
+from holdfast.files.location import Place, no_table
 
 TRIES = 10
 

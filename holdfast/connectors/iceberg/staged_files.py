@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from holdfast.connectors.iceberg.library import iceberg
-from holdfast.connectors.iceberg.wishes import final_path, metrics_of
+from holdfast.connectors.iceberg.table_properties import final_path, metrics_of
 from holdfast.connectors.lake.footers import ColumnStats, Part
 from holdfast.connectors.lake.partitions import value_texts
 from holdfast.model.tree import Plain
