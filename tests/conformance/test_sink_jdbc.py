@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 
 from holdfast.connect.plugin import Context
 from holdfast.connect.sink import Committable
-from holdfast.connectors.jdbc.content import content_of
 from holdfast.connectors.jdbc.database import Database
 from holdfast.connectors.jdbc.options import DataSaveMode, JdbcSinkOptions, SchemaSaveMode
-from holdfast.connectors.jdbc.sink import JdbcSink
+from holdfast.connectors.jdbc.staged_rows import content_of
+from holdfast.connectors.jdbc.writer import JdbcSink
 from holdfast.model.job import Mode
 from holdfast.model.secret import Secret
 from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check

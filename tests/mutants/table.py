@@ -366,7 +366,7 @@ BUGS = (
     ),
     Bug(
         "a database makes a commit twice",
-        "holdfast/connectors/jdbc/commit.py",
+        "holdfast/connectors/jdbc/committer.py",
         "if number >= identifier.number:",
         "if number > identifier.number:",
         ("tests/conformance/test_sink_jdbc.py",),

@@ -8,7 +8,7 @@ import psycopg
 import pymysql
 import pytest
 
-from holdfast.connectors.jdbc.sink import JdbcSink
+from holdfast.connectors.jdbc.writer import JdbcSink
 from tests.conformance.mariadb import MariaDb, NoMariaDb
 from tests.conformance.servers import Postgres
 

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 from holdfast.connect.arrow_rows import Batches
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Identifier, Leftovers, Staging
-from holdfast.connectors.jdbc.content import chunk_table, content_of
 from holdfast.connectors.jdbc.database import Loading
-from holdfast.connectors.jdbc.sink import JdbcSink
-from holdfast.connectors.jdbc.stage import APART_MOST
+from holdfast.connectors.jdbc.staged_rows import chunk_table, content_of
+from holdfast.connectors.jdbc.staging import APART_MOST
+from holdfast.connectors.jdbc.writer import JdbcSink
 from holdfast.errors import HoldfastError, UserError
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.tree import Plain

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Identifier, Staging
-from holdfast.connectors.jdbc.sink import JdbcSink
+from holdfast.connectors.jdbc.writer import JdbcSink
 from holdfast.errors import UserError
 from tests.unit.connectors.jdbc.conftest import Server
 

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Identifier, Leftovers, Opening, Staging
-from holdfast.connectors.jdbc.content import content_of
 from holdfast.connectors.jdbc.database import Session
-from holdfast.connectors.jdbc.sink import JdbcSink
+from holdfast.connectors.jdbc.staged_rows import content_of
+from holdfast.connectors.jdbc.writer import JdbcSink
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type

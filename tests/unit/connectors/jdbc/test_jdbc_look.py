@@ -13,7 +13,7 @@ from holdfast.connect.sink import Identifier, Staging
 from holdfast.connectors.jdbc.database import Needs
 from holdfast.connectors.jdbc.grants import missing_grants
 from holdfast.connectors.jdbc.look import look_at
-from holdfast.connectors.jdbc.sink import JdbcSink
+from holdfast.connectors.jdbc.writer import JdbcSink
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Table
 from tests.conformance.servers import Postgres, free_ports

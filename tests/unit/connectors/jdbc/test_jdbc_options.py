@@ -7,8 +7,8 @@ import pytest
 
 from holdfast.connectors.jdbc.address import read_url
 from holdfast.connectors.jdbc.query import read_insert
-from holdfast.connectors.jdbc.sink import JdbcSink
 from holdfast.connectors.jdbc.target import target_of
+from holdfast.connectors.jdbc.writer import JdbcSink
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Key, Table, TablePath
 from holdfast.model.types import Type

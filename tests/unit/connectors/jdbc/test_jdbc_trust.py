@@ -7,8 +7,8 @@ import pymysql
 import pytest
 
 from holdfast.connectors.jdbc.address import read_url
-from holdfast.connectors.jdbc.mysql import MySql
-from holdfast.connectors.jdbc.postgres import Postgres
+from holdfast.connectors.jdbc.dialects.mysql import MySql
+from holdfast.connectors.jdbc.dialects.postgres import Postgres
 from holdfast.errors import Unavailable, UserError
 
 PG, MY = read_url("jdbc:postgresql://db/shop"), read_url("jdbc:mysql://db/shop")

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from holdfast.connectors.jdbc import postgres as module
 from holdfast.connectors.jdbc.database import Database, Loading
-from holdfast.connectors.jdbc.postgres_copy import is_natural
+from holdfast.connectors.jdbc.dialects import postgres as module
+from holdfast.connectors.jdbc.dialects.postgres_copy import is_natural
 from holdfast.errors import UserError
 from tests.unit.connectors.jdbc.conftest import Server
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, cast
 from holdfast.connect.arrow_rows import Batches, raised_by_tasks
 from holdfast.connect.rows import Rows
 from holdfast.connectors.jdbc.columns import sent, staged_name
-from holdfast.connectors.jdbc.content import CHUNK, ORDER, PUT
 from holdfast.connectors.jdbc.database import STAGE, Database, Found, Loading, Staged
 from holdfast.connectors.jdbc.exact import Exact, checks
+from holdfast.connectors.jdbc.load_task import RESULT, Task
+from holdfast.connectors.jdbc.staged_rows import CHUNK, ORDER, PUT
 from holdfast.connectors.jdbc.target import Target
-from holdfast.connectors.jdbc.task import RESULT, Task
 from holdfast.model.table import KIND, SEQUENCE, Table
 from holdfast.model.types import quote
 

@@ -12,10 +12,10 @@ from functools import partial
 from itertools import groupby
 
 from holdfast.connect.sink import Identifier, Leftovers
-from holdfast.connectors.jdbc.content import CHUNK, ORDER, PUT, Content
 from holdfast.connectors.jdbc.database import LEDGER, Database, Session
 from holdfast.connectors.jdbc.opening import Order, key_of, run_before, run_inside
 from holdfast.connectors.jdbc.query import Insert, read_insert
+from holdfast.connectors.jdbc.staged_rows import CHUNK, ORDER, PUT, Content
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
 
 log = logging.getLogger("holdfast")

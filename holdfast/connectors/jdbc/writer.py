@@ -18,16 +18,16 @@ from holdfast.connect.sink import (
     Writing,
     modes_in,
 )
-from holdfast.connectors.jdbc.commit import commit, drop, sweep
-from holdfast.connectors.jdbc.content import VERSION, Content, content_of
+from holdfast.connectors.jdbc.committer import commit, drop, sweep
 from holdfast.connectors.jdbc.database import Database, Found, Session, Staged
+from holdfast.connectors.jdbc.dialects.mysql import MySql
+from holdfast.connectors.jdbc.dialects.postgres import Postgres
 from holdfast.connectors.jdbc.look import look_at
-from holdfast.connectors.jdbc.mysql import MySql
 from holdfast.connectors.jdbc.opening import is_opened, orders_of
 from holdfast.connectors.jdbc.options import JdbcSinkOptions, SchemaSaveMode
-from holdfast.connectors.jdbc.postgres import Postgres
 from holdfast.connectors.jdbc.prepare import check, find_new, find_target, prepare_table
-from holdfast.connectors.jdbc.stage import Chunk, is_apart, load, stage_columns, stage_name
+from holdfast.connectors.jdbc.staged_rows import VERSION, Content, content_of
+from holdfast.connectors.jdbc.staging import Chunk, is_apart, load, stage_columns, stage_name
 from holdfast.connectors.jdbc.target import Target, key_of, target_of
 from holdfast.errors import HoldfastError
 from holdfast.model.table import Table

@@ -11,9 +11,9 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from holdfast.connectors.jdbc.content import CHUNK, ORDER
 from holdfast.connectors.jdbc.database import STAGE, Database, Loading
 from holdfast.connectors.jdbc.exact import Exact
+from holdfast.connectors.jdbc.staged_rows import CHUNK, ORDER
 from holdfast.errors import UserError
 from holdfast.model.tree import Plain
 

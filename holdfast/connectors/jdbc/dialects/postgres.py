@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from holdfast.connect.library import load_library, need_library
-from holdfast.connectors.jdbc.content import chunk_table
 from holdfast.connectors.jdbc.database import (
     DROP_S,
     LEDGER,
@@ -23,8 +22,9 @@ from holdfast.connectors.jdbc.database import (
     Session,
     Staged,
 )
-from holdfast.connectors.jdbc.postgres_copy import KEEP_SYNC, Binary, Text, is_natural
+from holdfast.connectors.jdbc.dialects.postgres_copy import KEEP_SYNC, Binary, Text, is_natural
 from holdfast.connectors.jdbc.postgres_rights import missing_rights
+from holdfast.connectors.jdbc.staged_rows import chunk_table
 from holdfast.connectors.jdbc.trust import untrusted
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
