@@ -22,14 +22,8 @@ from holdfast.connectors.transforms.columns import (
     find_column,
     with_new,
 )
-from holdfast.connectors.transforms.json_query import MISSING, Ask, Query, answer_batch
-from holdfast.connectors.transforms.json_types import (
-    READABLE,
-    WHOLE,
-    check_type,
-    json_text,
-    typed,
-)
+from holdfast.connectors.transforms.json.query import MISSING, Ask, Query, answer_batch
+from holdfast.connectors.transforms.json.types import READABLE, WHOLE, check_type, json_text, typed
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Items, Node

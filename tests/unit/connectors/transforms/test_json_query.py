@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from holdfast.connectors.transforms.json_query import MISSING, Ask, Query, answer_batch, answers
+from holdfast.connectors.transforms.json.query import MISSING, Ask, Query, answer_batch, answers
 
 STORE = (
     '{"books":[{"t":"A","p":8.50},{"t":"B","p":12}],"n":null,"ok":true,"a-b":{"@id":1,"2nd":2},'

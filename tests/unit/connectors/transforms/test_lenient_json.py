@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from holdfast.connectors.transforms.lenient_json import Float, parse
+from holdfast.connectors.transforms.json.lenient import Float, parse
 
 
 @pytest.mark.parametrize(

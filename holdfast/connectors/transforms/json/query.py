@@ -14,7 +14,7 @@ from typing import Any
 import jsonpath
 import pyarrow as pa
 
-from holdfast.connectors.transforms.lenient_json import Float, Json, parse
+from holdfast.connectors.transforms.json.lenient import Float, Json, parse
 
 MISSING = "the path finds nothing"
 

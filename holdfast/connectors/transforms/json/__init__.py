@@ -1,0 +1,1 @@
+"""JSON in columns: paths into it, its types, and JSON as people write it."""
