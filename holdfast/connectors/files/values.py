@@ -53,7 +53,7 @@ def value_sql(text: str, kind: Type, place: str, stage: str, column: str, row: s
 
 
 def scalar_sql(text: str, kind: Type) -> str:
-    """Return SQL for the value a text stands for; null if it is none: `text_conversion.py` in the JVM."""
+    """Return SQL for the value of a text; null if it has none: `text_conversion.py` in the JVM."""
     bare = f"trim({text})"
     iso = f"regexp_replace({bare}, {literal(OTHER_DAY)}, '$1-$3-$4')"
     # Spark wants a colon in an offset, and no blank before it.

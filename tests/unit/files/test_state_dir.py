@@ -63,7 +63,10 @@ def test_only_the_scratch_of_the_dead_is_wiped(tmp_path: Path) -> None:
 def test_a_dead_run_stays_until_one_in_its_directory_takes_it_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claim = "from holdfast.files import state_dir as home; s = home.claim_scratch(); s.mark_run(); print(s.path)"
+    claim = (
+        "from holdfast.files import state_dir as home;"
+        " s = home.claim_scratch(); s.mark_run(); print(s.path)"
+    )
     run = [sys.executable, "-c", claim]
     ran = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path)
     dead = Path(ran.stdout.strip())

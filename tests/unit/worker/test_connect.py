@@ -199,7 +199,7 @@ def test_who_may_not_write_is_told(
 ) -> None:
     from holdfast.files import location
 
-    monkeypatch.setattr(place.os, "access", lambda *_: False)  # tests may run as root
+    monkeypatch.setattr(location.os, "access", lambda *_: False)  # tests may run as root
     for name in FILES:
         (said,) = looked(spark, TARGETS[name])
         assert "permission denied" in said and "Give that user the right" in said

@@ -1,9 +1,9 @@
 """Read delimited text (csv, and text files) into Arrow, inside Spark's Python workers.
 
-A text is cut into blocks of whole rows (`csv_blocks.py`).  Arrow parses a block at once, and as long as
-it finds nothing wrong that is all.  Where it does, or where its rules are not ours, the block is
+A text is cut into blocks of whole rows (`csv_blocks.py`). Arrow parses a block at once, and as long
+as it finds nothing wrong that is all. Where it does, or where its rules are not ours, the block is
 read with care: rows that do not fit are told apart (`csv_sifting.py`) and every value is looked at
-(`text_values.py`).  Both ways give the same values; a test holds them against each other.
+(`text_values.py`). Both ways give the same values; a test holds them against each other.
 """
 
 from collections.abc import Iterator
