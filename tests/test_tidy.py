@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "wire": {"core", "model", "errors"},
     "master": {"core", "store", "wire", "model", "errors"},
     "testing": {"connect", "store", "model", "errors"},
-    "connectors": {"connect", "files", "model", "errors", "connectors"},
+    "connectors": {"connect", "model", "errors", "connectors"},
     "files": {"model", "errors"},
     "spark": {"connect", "files", "model", "errors"},
     "worker": {"wire", "core", "plan", "connect", "spark", "model", "errors"},

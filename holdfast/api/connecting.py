@@ -11,8 +11,8 @@ from holdfast.api.service import Api
 from holdfast.api.shapes import ConnectAsked, Connected, Told
 from holdfast.connect.checks import Report
 from holdfast.errors import JobFileError, Mistake, Place
+from holdfast.master.looks import Looks
 from holdfast.plan.record import Spec, encode_spec
-from holdfast.process.looks import Looks
 from holdfast.wire.messages import Told as Sent
 
 

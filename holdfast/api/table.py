@@ -20,7 +20,7 @@ from holdfast.api.seatunnel.jobs import JobsV2
 from holdfast.api.seatunnel.options import OptionsV2
 from holdfast.api.seatunnel.submit import OrdersV2
 from holdfast.api.service import Api
-from holdfast.process.looks import Looks
+from holdfast.master.looks import Looks
 
 
 def all_routes(api: Api, access: Access, audit: Audit, looks: Looks) -> list[Route]:

@@ -34,11 +34,11 @@ from holdfast.connect.source import Budget, Nothing, Slice, Source
 from holdfast.connectors.files.committer import Staged, commit, unfinished
 from holdfast.connectors.files.opening import Mode, Order, files_in, find, look, order_of
 from holdfast.connectors.files.sweep import folders_like, remove_tree, safe, safe_leftovers
+from holdfast.connectors.lake.location import Place, refuse_unwritable
 from holdfast.connectors.spark_look import Where, look_at
 from holdfast.connectors.spark_settings import Settings
 from holdfast.connectors.spark_stand_ins import FOR_SINKS, FOR_SOURCES
 from holdfast.errors import UserError
-from holdfast.files.location import Place, refuse_unwritable
 from holdfast.model.job import Guarantee
 from holdfast.model.job import Mode as JobMode
 from holdfast.model.table import Table, TablePath

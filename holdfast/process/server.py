@@ -18,10 +18,10 @@ from holdfast.api.service import Api
 from holdfast.api.table import all_routes
 from holdfast.config import Config
 from holdfast.errors import UserError
+from holdfast.master.looks import Looks
 from holdfast.master.master import Master
 from holdfast.process.event_trace import Tracer
 from holdfast.process.links import PATH, PING_S, PONG_S, Links
-from holdfast.process.looks import Looks
 from holdfast.wire.codec import FRAME_BYTES_MAX
 
 HEADER_BYTES_MAX = 65_536

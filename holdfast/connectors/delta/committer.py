@@ -11,10 +11,10 @@ from holdfast.connect.sink import Identifier
 from holdfast.connectors.delta.library import DeltaLog, same_columns
 from holdfast.connectors.delta.log_tails import TailLog, Tails
 from holdfast.connectors.delta.staged_files import File, Staged
+from holdfast.connectors.lake.location import Place, no_table
 from holdfast.connectors.lake.moves import first_gone, lost, move
 from holdfast.connectors.lake.prepare import Order, data_exists
 from holdfast.errors import Unavailable, UserError
-from holdfast.files.location import Place, no_table
 
 TRIES = 10
 

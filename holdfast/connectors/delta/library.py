@@ -17,9 +17,9 @@ from holdfast.connect.sink import Identifier
 from holdfast.connectors.delta.log_lines import facts
 from holdfast.connectors.delta.staged_files import File
 from holdfast.connectors.delta.types import from_delta, refusals
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.prepare import Order
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
-from holdfast.files.location import Place
 from holdfast.model.table import Column
 
 log = logging.getLogger("holdfast")

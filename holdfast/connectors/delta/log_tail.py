@@ -20,7 +20,7 @@ import msgspec
 
 from holdfast.connectors.delta.library import DeltaLog
 from holdfast.connectors.delta.log_lines import telling
-from holdfast.files.location import Place
+from holdfast.connectors.lake.location import Place
 
 LOG = "_delta_log"
 LAST_CHECKPOINT = "_last_checkpoint"

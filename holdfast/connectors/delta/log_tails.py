@@ -9,7 +9,7 @@ from holdfast.connectors.delta.log_lines import written
 from holdfast.connectors.delta.log_tail import Astray, CannotLink, Tail
 from holdfast.connectors.delta.staged_files import File
 from holdfast.connectors.delta.types import from_delta
-from holdfast.files.location import Place, no_table
+from holdfast.connectors.lake.location import Place, no_table
 from holdfast.model.table import Column
 
 KEPT_MOST = 1000

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from holdfast.connect.options import option, options
+from holdfast.connectors.lake.location import Place, place_problem, same_place
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
 from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
-from holdfast.files.location import Place, place_problem, same_place
 from holdfast.model.secret import Secret
 
 

@@ -30,6 +30,13 @@ from holdfast.connectors.delta.staged_files import VERSION, Staged, file_of
 from holdfast.connectors.delta.types import from_delta, lengths, to_delta
 from holdfast.connectors.lake.fit import fit, fitted
 from holdfast.connectors.lake.footers import Part, staged_parts
+from holdfast.connectors.lake.location import (
+    Place,
+    jar_problem,
+    look_around,
+    no_table,
+    refuse_unwritable,
+)
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.prepare import (
@@ -43,7 +50,6 @@ from holdfast.connectors.lake.prepare import (
 from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
 from holdfast.connectors.lake.staging import stage, stage_batches, stage_each, sweep
 from holdfast.errors import UserError
-from holdfast.files.location import Place, jar_problem, look_around, no_table, refuse_unwritable
 from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
 from holdfast.model.types import UNKNOWN

@@ -14,8 +14,8 @@ from holdfast.connectors.files.sink_options import (
     LocalFileSinkOptions,
     SchemaSaveMode,
 )
+from holdfast.connectors.lake.location import Place, refuse_unwritable
 from holdfast.errors import UserError
-from holdfast.files.location import Place, refuse_unwritable
 
 TRIES = 3
 

@@ -29,9 +29,9 @@ from holdfast.connectors.files.sink_options import LocalFileSinkOptions
 from holdfast.connectors.files.staged import Part, folder_of, prepend, staged_parts
 from holdfast.connectors.files.sweep import remove_tree, safe, sweep
 from holdfast.connectors.files.writing import Layout, csv_by_spark, header_of, layout_of, stage
+from holdfast.connectors.lake.location import Place, look_around
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.errors import UserError
-from holdfast.files.location import Place, look_around
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 

@@ -20,9 +20,9 @@ from holdfast.connectors.json_text import (
     storable_in_orc,
     text_of_bytes,
 )
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.parquet import write_batches
 from holdfast.errors import UserError
-from holdfast.files.location import Place
 from holdfast.model.table import Table
 from holdfast.model.types import Type, from_spark, quote
 

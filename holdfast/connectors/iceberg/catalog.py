@@ -11,8 +11,8 @@ from holdfast.connectors.iceberg.hadoop_catalog import HadoopCatalog
 from holdfast.connectors.iceberg.library import iceberg, troubles
 from holdfast.connectors.iceberg.locations import place_of
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
+from holdfast.connectors.lake.location import Place, refuse_unwritable
 from holdfast.errors import Unavailable, UserError
-from holdfast.files.location import Place, refuse_unwritable
 
 CATALOG_LIBRARIES = {"glue": "boto3", "hive": "thrift"}
 """What a catalog of a type needs besides; pyiceberg has extras of these names."""

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from holdfast.connect.sink import Identifier
 from holdfast.connectors.iceberg.staged_files import File, Staged
 from holdfast.connectors.iceberg.table import IcebergTable
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.moves import first_gone, lost, move
 from holdfast.connectors.lake.prepare import Order, data_exists
 from holdfast.errors import Unavailable, UserError
-from holdfast.files.location import Place
 
 TRIES = 10
 

@@ -13,7 +13,7 @@ import pyarrow.fs as fs
 
 from holdfast.connectors.iceberg.library import iceberg
 from holdfast.connectors.iceberg.thrift import Element, list_of, split_footer
-from holdfast.files.location import Place
+from holdfast.connectors.lake.location import Place
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.connectors.iceberg.library import iceberg
-from holdfast.files.location import Place
+from holdfast.connectors.lake.location import Place
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from holdfast.connectors.lake.location import S3_SCHEMES, Place
 from holdfast.errors import UserError
-from holdfast.files.location import S3_SCHEMES, Place
 
 
 def place_of(location: str, s3: Mapping[str, str] | None = None) -> Place:

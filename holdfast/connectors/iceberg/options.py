@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 from holdfast.connect.options import option, options
 from holdfast.connectors.iceberg.codecs import CODECS
 from holdfast.connectors.iceberg.table_properties import FORMAT, refused_wishes
+from holdfast.connectors.lake.location import S3_OPTIONS, S3_SCHEMES, place_problem, same_place
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
 from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
-from holdfast.files.location import S3_OPTIONS, S3_SCHEMES, place_problem, same_place
 from holdfast.model.tree import Plain
 
 CATALOGS = ("hadoop", "rest", "hive", "glue", "sql")

@@ -12,9 +12,9 @@ from holdfast.connectors.iceberg.table import IcebergTable
 from holdfast.connectors.iceberg.types import numbered
 from holdfast.connectors.lake.fit import fitted
 from holdfast.connectors.lake.footers import Part, staged_parts
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.staging import stage, stage_batches
-from holdfast.files.location import Place
 
 
 def stage_rows(

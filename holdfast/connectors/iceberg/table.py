@@ -16,9 +16,9 @@ from holdfast.connectors.iceberg.locations import place_of
 from holdfast.connectors.iceberg.replace_table import remake, shape_of, spec_of
 from holdfast.connectors.iceberg.staged_files import File, data_file
 from holdfast.connectors.iceberg.types import from_iceberg
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.prepare import Order
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
-from holdfast.files.location import Place
 from holdfast.model.table import Column
 from holdfast.model.tree import Plain
 

@@ -36,6 +36,7 @@ from holdfast.connectors.iceberg.table import NEW_TABLE, IcebergTable
 from holdfast.connectors.iceberg.tags import tag_savepoint
 from holdfast.connectors.iceberg.types import to_iceberg
 from holdfast.connectors.lake.fit import matched
+from holdfast.connectors.lake.location import Place, jar_problem, look_around, refuse_unwritable
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.prepare import (
     Order,
@@ -48,7 +49,6 @@ from holdfast.connectors.lake.prepare import (
 from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
 from holdfast.connectors.lake.staging import stage_each, sweep
 from holdfast.errors import UserError
-from holdfast.files.location import Place, jar_problem, look_around, refuse_unwritable
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 from holdfast.model.types import UNKNOWN

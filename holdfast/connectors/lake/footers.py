@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.parquet import FLOATS
-from holdfast.files.location import Place
 
 READERS = 8
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
 from holdfast.connect.sink import Identifier
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.mark_options import Action, MarkDoneOptions
 from holdfast.errors import Unavailable, UserError
-from holdfast.files.location import Place
 
 if TYPE_CHECKING:
     from holdfast.connectors.lake.mark_done import Partition

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.connect.sink import Heard
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.mark_actions import check_report, mark
 from holdfast.connectors.lake.mark_options import MarkDoneOptions, MarkMode
 from holdfast.connectors.lake.partition_time import partition_time_ms
 from holdfast.errors import UserError
-from holdfast.files.location import Place
 from holdfast.model.tree import Plain
 
 VERSION = 1

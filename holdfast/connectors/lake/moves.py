@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
+from holdfast.connectors.lake.location import Place
 from holdfast.errors import UserError
-from holdfast.files.location import Place
 
 
 class Moving(Protocol):

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from holdfast.connect.arrow_rows import Batches
-from holdfast.files.location import Place
+from holdfast.connectors.lake.location import Place
 from holdfast.model.tree import Plain
 
 GROUP_BYTES = 64 << 20

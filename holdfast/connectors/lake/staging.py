@@ -8,8 +8,8 @@ from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Leftovers, Staging
 from holdfast.connectors.files.sweep import folders_like, safe, safe_leftovers
 from holdfast.connectors.lake.footers import Part, staged_parts
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.parquet import write_batches
-from holdfast.files.location import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from holdfast.connect.sink import Identifier
+from holdfast.connectors.lake.location import Place, no_table
 from holdfast.connectors.lake.moves import first_gone, lost, move
 from holdfast.connectors.lake.prepare import Order, data_exists
 from holdfast.connectors.paimon.schema import PaimonSchema
 from holdfast.connectors.paimon.staged_files import File, Staged
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
-from holdfast.files.location import Place, no_table
 
 TRIES = 10
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from holdfast.connect.rows import Rows, aliased
 from holdfast.connectors.lake.footers import ColumnStats, Part, staged_parts
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.staging import stage
 from holdfast.connectors.paimon.bucket import bucket_sql
@@ -20,7 +21,6 @@ from holdfast.connectors.paimon.refusals import SEQUENCE
 from holdfast.connectors.paimon.rows import codec_of, column_sql, without_dictionary
 from holdfast.connectors.paimon.schema import PaimonSchema
 from holdfast.connectors.paimon.table import PaimonTable
-from holdfast.files.location import Place
 from holdfast.model.table import SEQUENCE as CHANGE_ORDER
 from holdfast.model.types import quote
 

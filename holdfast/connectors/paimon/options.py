@@ -5,12 +5,12 @@ from urllib.parse import urlsplit
 
 from holdfast.connect.checks import Report
 from holdfast.connect.options import describe, option, options, read_options
+from holdfast.connectors.lake.location import Place as TablePlace
+from holdfast.connectors.lake.location import place_problem, same_place
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
 from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
 from holdfast.connectors.paimon.refusals import option_refusals
 from holdfast.errors import Place
-from holdfast.files.location import Place as TablePlace
-from holdfast.files.location import place_problem, same_place
 from holdfast.model.tree import Block, Entry, Scalar
 
 SAVEPOINT_TAG = "sink.savepoint.auto-tag"

@@ -9,12 +9,12 @@ from holdfast.connect.rows import Rows
 from holdfast.connectors.lake.fit import fit
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.limits import limited
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.staging import stage, stage_batches
 from holdfast.connectors.paimon.schema import PaimonSchema
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.connectors.paimon.types import lengths
-from holdfast.files.location import Place
 from holdfast.model.table import Column
 
 LONG_DIGITS = 18

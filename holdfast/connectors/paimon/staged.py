@@ -5,12 +5,12 @@ import uuid
 
 from holdfast.connect.rows import Rows
 from holdfast.connectors.lake.footers import Part
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.refuse import refuse_nulls
 from holdfast.connectors.paimon.keyed import deletes_in, stage_keyed
 from holdfast.connectors.paimon.rows import stage_rows
 from holdfast.connectors.paimon.staged_files import Facts, Staged, file_of
 from holdfast.connectors.paimon.table import PaimonTable
-from holdfast.files.location import Place
 
 NUMBERS_A_MS = 1 << 20
 """The number of a row says when it was staged, with room for Java's writers, which count on."""

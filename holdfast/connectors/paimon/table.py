@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.connect.sink import Identifier
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.prepare import Order
 from holdfast.connectors.paimon.expire import expire
 from holdfast.connectors.paimon.manifests import ADD, DELETE, Manifests, Record
@@ -27,7 +28,6 @@ from holdfast.connectors.paimon.snapshots import (
 )
 from holdfast.connectors.paimon.staged_files import File
 from holdfast.errors import Unavailable, UserError
-from holdfast.files.location import Place
 
 VERSION = 3
 EXPIRE_EVERY = 10

@@ -7,10 +7,10 @@ import logging
 from pathlib import Path
 
 from holdfast.connect.sink import Identifier
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.tags import tag_of
 from holdfast.connectors.paimon.snapshots import Snapshots, link_new, read_snapshot
 from holdfast.errors import Unavailable
-from holdfast.files.location import Place
 
 log = logging.getLogger("holdfast")
 

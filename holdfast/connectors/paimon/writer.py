@@ -20,6 +20,7 @@ from holdfast.connect.sink import (
     modes_in,
 )
 from holdfast.connectors.lake.fit import matched
+from holdfast.connectors.lake.location import Place, look_around, no_table, refuse_unwritable
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.prepare import (
     Order,
@@ -41,7 +42,6 @@ from holdfast.connectors.paimon.staged_files import VERSION, Staged
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.connectors.paimon.tags import tag_savepoint
 from holdfast.errors import UserError
-from holdfast.files.location import Place, look_around, no_table, refuse_unwritable
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 from holdfast.model.types import UNKNOWN

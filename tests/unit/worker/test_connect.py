@@ -197,7 +197,7 @@ def test_a_folder_that_cannot_be_made_is_told_whatever_the_source_says(
 def test_who_may_not_write_is_told(
     here: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.files import location
+    from holdfast.connectors.lake import location
 
     monkeypatch.setattr(location.os, "access", lambda *_: False)  # tests may run as root
     for name in FILES:

@@ -21,8 +21,8 @@ from holdfast.connectors.delta.library import DeltaLog
 from holdfast.connectors.delta.log_tail import Astray, Tail
 from holdfast.connectors.delta.log_tails import TailLog, Tails
 from holdfast.connectors.delta.staged_files import File, Staged
+from holdfast.connectors.lake.location import Place
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
-from holdfast.files.location import Place
 
 ID = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
 CITY = {"name": "city", "type": "string", "nullable": True, "metadata": {}}

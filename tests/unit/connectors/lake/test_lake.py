@@ -12,9 +12,9 @@ from holdfast.connect.library import load_library
 from holdfast.connect.sink import Leftovers, Staging
 from holdfast.connectors.lake.fit import fit
 from holdfast.connectors.lake.footers import partition_values, staged_parts
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.staging import staging_folder, sweep
 from holdfast.errors import UserError
-from holdfast.files.location import Place
 from holdfast.model.table import Column
 from holdfast.model.types import parse_type
 

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from holdfast.connect.sink import Identifier
 from holdfast.connectors.delta.library import DeltaLog
 from holdfast.connectors.delta.writer import DeltaSink
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.paimon.writer import PaimonSink
 from holdfast.errors import HoldfastError, UserError
-from holdfast.files.location import Place
 from tests.unit.connectors.lake.lake_tables import (
     SINKS,
     delta,

@@ -15,6 +15,7 @@ from holdfast.connect.checks import Report
 from holdfast.connect.options import read_options
 from holdfast.connect.sink import Heard, Identifier
 from holdfast.connectors.lake import mark_done
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.mark_options import (
     Action,
@@ -26,7 +27,6 @@ from holdfast.connectors.lake.mark_options import (
 from holdfast.connectors.lake.partition_time import partition_time_ms, to_strptime
 from holdfast.errors import Place as TextPlace
 from holdfast.errors import Unavailable, UserError
-from holdfast.files.location import Place
 from holdfast.model.secret import Secret
 from holdfast.model.tree import Block, Entry, Scalar
 

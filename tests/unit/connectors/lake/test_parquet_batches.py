@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from holdfast.connect.arrow_rows import MALFORMED, Batches, NotPlain
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.parquet import _limited, write_batches
 from holdfast.errors import HoldfastError, Unavailable, UserError
-from holdfast.files.location import Place
 from holdfast.model.table import Column
 from holdfast.model.types import parse_type
 

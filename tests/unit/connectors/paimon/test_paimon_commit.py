@@ -12,12 +12,12 @@ import pytest
 
 from holdfast.connect.sink import Committable, Heard, Identifier
 from holdfast.connectors.lake.footers import staged_parts
+from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.prepare import DataSaveMode
 from holdfast.connectors.paimon.staged_files import VERSION, Facts, File, Staged, file_of
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.connectors.paimon.writer import PaimonSink
 from holdfast.errors import UserError
-from holdfast.files.location import Place
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type
 from tests.unit.connectors.opening import open_tables

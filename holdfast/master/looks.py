@@ -5,13 +5,13 @@ question starts another one.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from holdfast.errors import Unavailable, UserError
 from holdfast.master.leader import Leader
-from holdfast.process.links import Links
-from holdfast.wire.messages import Hello, LookAtJob, Looked
+from holdfast.wire.messages import Hello, LookAtJob, Looked, ToWorker
 
 WITHIN_S_MAX = 600.0
 WAIT_S_MAX = 20.0
@@ -26,6 +26,16 @@ KEPT_S = 60.0
 GOING_MAX = 32
 SETTLED_S = 3.0
 """How long after its election a leader believes to have heard every worker."""
+
+
+class Links(Protocol):
+    """What this master's links to its workers are asked for (process/links.py)."""
+
+    looked: Callable[[Looked], None]
+    gone: Callable[[str], None]
+
+    def linked(self, incarnation: str) -> bool: ...
+    def send(self, incarnation: str, message: ToWorker) -> None: ...
 
 
 @dataclass

@@ -9,11 +9,11 @@ import pytest
 
 from holdfast.api.service import Api
 from holdfast.errors import Unavailable, UserError
+from holdfast.master import looks as module
 from holdfast.master.leader import Leader
+from holdfast.master.looks import Look, Looks
 from holdfast.model.secret import Secret
-from holdfast.process import looks as module
 from holdfast.process.links import Links
-from holdfast.process.looks import Look, Looks
 from holdfast.wire.messages import Hello, LookAtJob, Looked, ToWorker
 from tests.unit.api.test_service import leading
 
