@@ -33,7 +33,7 @@ from holdfast.core.task import Place, TaskStatus
 from holdfast.master.admission import new_records
 from holdfast.master.checkpoint_content import blob_name
 from holdfast.master.records import encode, job_key, pipeline_key
-from holdfast.model.job import Job as Planned
+from holdfast.model.job import JobPlan as Planned
 from holdfast.model.secret import Secret
 from holdfast.plan.load import parse_job
 from holdfast.plan.record import Spec, encode_spec

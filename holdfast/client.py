@@ -45,7 +45,14 @@ from holdfast.api.views import (
     SavedView,
     Submit,
 )
-from holdfast.errors import HoldfastError, JobFileError, Mistake, Place, Unavailable, UserError
+from holdfast.errors import (
+    HoldfastError,
+    JobFileError,
+    JobFileProblem,
+    SourceLocation,
+    Unavailable,
+    UserError,
+)
 from holdfast.master.explain import Explanation, as_text
 from holdfast.master_urls import untrusted
 from holdfast.model.secret import Secret
@@ -374,5 +381,8 @@ def _error(url: str, answer: httpx2.Response) -> Exception:
     return kind(problem.message, code=problem.code)
 
 
-def _mistakes(told: list[tuple[str, int, int, str]]) -> list[Mistake]:
-    return [Mistake(Place(file, line, column), said) for file, line, column, said in told]
+def _mistakes(told: list[tuple[str, int, int, str]]) -> list[JobFileProblem]:
+    return [
+        JobFileProblem(SourceLocation(file, line, column), said)
+        for file, line, column, said in told
+    ]

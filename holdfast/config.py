@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from holdfast.connect.checks import Report
 from holdfast.connect.options import OptionInfo, describe, option, options, read_options
-from holdfast.errors import Place, UserError
+from holdfast.errors import SourceLocation, UserError
 from holdfast.files import state_dir
 from holdfast.master.ports import Settings
 from holdfast.master_urls import url_problem
@@ -216,7 +216,7 @@ def load_config(
         for key, entry in layer.items():
             entries[key] = entry
             origins[key] = origin
-    block = Block(tuple(entries.values()), Place("configuration", 1, 1))
+    block = Block(tuple(entries.values()), SourceLocation("configuration", 1, 1))
     config = read_options(Config, block, "config", report)
     if report.mistakes or config is None:
         raise UserError(
@@ -329,7 +329,7 @@ def _flags(flags: Mapping[str, str]) -> dict[str, Entry]:
 
 def _entry(name: str, text: str, origin: str) -> Entry:
     """Return a text as the option's kind asks: a list by commas, a block by k=v,k=v."""
-    place = Place(origin, 0, 0)
+    place = SourceLocation(origin, 0, 0)
     kind = next(i.kind for i in describe(Config) if i.name == name)
     node: Node = Scalar(text, text, place)
     if kind.startswith("list"):
@@ -341,7 +341,7 @@ def _entry(name: str, text: str, origin: str) -> Entry:
     return Entry(name, node, place)
 
 
-def _told(place: Place, message: str) -> str:
+def _told(place: SourceLocation, message: str) -> str:
     message = message.removeprefix("config: ")
     return f"{place}: {message}" if place.line else f"{place.file}: {message}"
 

@@ -51,7 +51,7 @@ class Cancelled(HoldfastError):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class SourceLocation:
     """Where in a job file something stands; lines and columns count from 1."""
 
     file: str
@@ -63,13 +63,13 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Mistake:
+class JobFileProblem:
     """One thing wrong in a job file: where, and a sentence that says what, why and what to do.
 
     The message never holds the value of a secret option.
     """
 
-    place: Place
+    place: SourceLocation
     message: str
 
     def __str__(self) -> str:
@@ -79,7 +79,9 @@ class Mistake:
 class JobFileError(UserError):
     """All mistakes found in a job file, in the order they stand in it, and what else was seen."""
 
-    def __init__(self, mistakes: Sequence[Mistake], warnings: Sequence[Mistake] = ()) -> None:
+    def __init__(
+        self, mistakes: Sequence[JobFileProblem], warnings: Sequence[JobFileProblem] = ()
+    ) -> None:
         self.mistakes = tuple(sorted(set(mistakes)))
         self.warnings = tuple(warnings)
         super().__init__("\n".join(str(m) for m in self.mistakes), code="job.invalid")

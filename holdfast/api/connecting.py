@@ -10,7 +10,7 @@ from holdfast.api.route import Ask, Permission, Route
 from holdfast.api.service import Api
 from holdfast.api.shapes import ConnectAsked, Connected, Told
 from holdfast.connect.checks import Report
-from holdfast.errors import JobFileError, Mistake, Place
+from holdfast.errors import JobFileError, JobFileProblem, SourceLocation
 from holdfast.master.looks import Looks
 from holdfast.plan.record import Spec, encode_spec
 from holdfast.wire.messages import Told as Sent
@@ -70,4 +70,7 @@ class ConnectPaths:
 
 
 def _shown(sent: tuple[Sent, ...]) -> list[Told]:
-    return [Told(*told(Mistake(Place(file, line, at), said))) for file, line, at, said in sent]
+    return [
+        Told(*told(JobFileProblem(SourceLocation(file, line, at), said)))
+        for file, line, at, said in sent
+    ]

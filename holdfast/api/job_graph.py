@@ -112,7 +112,9 @@ class Sketches:
         return _sketch(job.id, planned, _env(spec.tree), self._registry)
 
 
-def _sketch(job_id: str, planned: model.Job, env: dict[str, Plain], registry: Registry) -> Sketch:
+def _sketch(
+    job_id: str, planned: model.JobPlan, env: dict[str, Plain], registry: Registry
+) -> Sketch:
     options = _options(planned, registry)
     numbers = {s.id: n + 1 for n, s in enumerate(planned.stages)}
     stages = _stages(planned, options, numbers, registry)
@@ -139,7 +141,7 @@ def _sketch(job_id: str, planned: model.Job, env: dict[str, Plain], registry: Re
     )  # fmt: skip
 
 
-def _places(planned: model.Job, registry: Registry) -> Callable[[str, str], str]:
+def _places(planned: model.JobPlan, registry: Registry) -> Callable[[str, str], str]:
     """Return a function that says where a sink puts a table.  It keeps the sinks alone."""
     sinks = {stage.id: stage for stage in planned.of(Role.SINK)}
 
@@ -167,14 +169,14 @@ def _datasets(
     return tuple(dict.fromkeys(found))
 
 
-def _options(planned: model.Job, registry: Registry) -> dict[str, dict[str, Plain]]:
+def _options(planned: model.JobPlan, registry: Registry) -> dict[str, dict[str, Plain]]:
     """Return the options of each stage without secrets."""
     shown: Any = plan_data(planned, registry)["stages"]
     return {s["id"]: s["options"] for s in shown}
 
 
 def _stages(
-    planned: model.Job,
+    planned: model.JobPlan,
     options: dict[str, dict[str, Plain]],
     numbers: dict[str, int],
     registry: Registry,
@@ -196,7 +198,7 @@ def _stages(
 
 
 def _edges(
-    planned: model.Job, part: model.Pipeline, numbers: dict[str, int]
+    planned: model.JobPlan, part: model.PipelinePlan, numbers: dict[str, int]
 ) -> Iterator[dict[str, str]]:
     for name in part.stages:
         for feeder in planned.stage(name).inputs:

@@ -9,7 +9,7 @@ from holdfast.errors import (
     Fenced,
     HoldfastError,
     JobFileError,
-    Mistake,
+    JobFileProblem,
     OutcomeUnknown,
     Unavailable,
     UserError,
@@ -97,7 +97,7 @@ def shown(text: str) -> str:
     return masked_text(text)
 
 
-def told(mistake: Mistake) -> tuple[str, int, int, str]:
+def told(mistake: JobFileProblem) -> tuple[str, int, int, str]:
     """Return a mistake as answers show it: file, line, column, sentence."""
     place = mistake.place
     return place.file, place.line, place.column, shown(mistake.message)

@@ -23,7 +23,7 @@ from holdfast.master.checkpoint_content import Content
 from holdfast.master.leader import Leader
 from holdfast.master.restored_checkpoints import Move, transplant
 from holdfast.master.resume import resumed
-from holdfast.model.job import Job
+from holdfast.model.job import JobPlan
 from holdfast.plan.identify import identities
 from holdfast.plan.promises import keyed
 from holdfast.plan.record import decode_spec
@@ -53,7 +53,7 @@ class GoingOn:
         return transplant(saved, self.move, job, incarnation)
 
 
-def go_on(spec: str, planned: Job, registry: Registry, given: Given, about: str) -> GoingOn:
+def go_on(spec: str, planned: JobPlan, registry: Registry, given: Given, about: str) -> GoingOn:
     """Match a planned job with the saved job file of a former life, or refuse with every reason.
 
     `about` names that life in messages.
@@ -70,7 +70,7 @@ def go_on(spec: str, planned: Job, registry: Registry, given: Given, about: str)
     return GoingOn(Move(before, planned, matching.moved), matching)
 
 
-def _plan_again(spec: str, registry: Registry, about: str) -> Job:
+def _plan_again(spec: str, registry: Registry, about: str) -> JobPlan:
     """Plan the job file of a former life.  It passed every check when it was submitted."""
     try:
         return decode_spec(spec).job(registry, Report(settled=True))
@@ -129,7 +129,7 @@ class Going:
     registry: Registry
     saved: Saved
     spec: str
-    planned: Job
+    planned: JobPlan
 
     async def begin(
         self, given: Given, job: Record, pipelines: tuple[Pipeline, ...]

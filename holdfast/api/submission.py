@@ -11,7 +11,7 @@ from holdfast.api.problems import TOLD_MAX, told
 from holdfast.api.shapes import Checked, CheckText, Told
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.errors import JobFileError, Mistake, Place, UserError
+from holdfast.errors import JobFileError, JobFileProblem, SourceLocation, UserError
 from holdfast.model.tree import Block, Items, Node, Scalar
 from holdfast.plan.load import Format, parse_job
 from holdfast.plan.record import Spec, decode_spec
@@ -98,7 +98,7 @@ def _check_values(node: Node) -> None:
                 _check_values(entry.node)
 
 
-def _told(mistakes: Sequence[Mistake]) -> list[Told]:
+def _told(mistakes: Sequence[JobFileProblem]) -> list[Told]:
     return [Told(*told(m)) for m in mistakes[:TOLD_MAX]]
 
 
@@ -116,7 +116,7 @@ def _format(name: str) -> Format | None:
 
 def _too_deep(file: str) -> JobFileError:
     said = f"The blocks are nested deeper than {DEPTH_MAX}."
-    return JobFileError([Mistake(Place(file, 1, 1), said)])
+    return JobFileError([JobFileProblem(SourceLocation(file, 1, 1), said)])
 
 
 def _check_shape(tree: Block, file: str) -> None:
@@ -127,7 +127,7 @@ def _check_shape(tree: Block, file: str) -> None:
         seen += len(level)
         if seen > NODES_MAX:
             said = f"The job has more than {NODES_MAX:,} values."
-            raise JobFileError([Mistake(Place(file, 1, 1), said)])
+            raise JobFileError([JobFileProblem(SourceLocation(file, 1, 1), said)])
         below: list[Node] = []
         for node in level:
             if isinstance(node, Block):

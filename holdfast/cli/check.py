@@ -22,7 +22,7 @@ from holdfast.cli.run import (
     report_for,
 )
 from holdfast.cli.terminal import screen, show_warnings
-from holdfast.errors import JobFileError, Mistake, Place, UsageError
+from holdfast.errors import JobFileError, JobFileProblem, SourceLocation, UsageError
 from holdfast.plan.record import Spec, encode_spec
 from holdfast.plan.variables import parse_assignments
 
@@ -89,11 +89,15 @@ def check(
 def _tell(path: Path, found: "Connected") -> None:
     """Tell what a worker has found; raise it where that is not nothing."""
     where = f"worker {found.worker}" if found.worker else "the master"
-    wrong = [Mistake(Place(m.file, m.line, m.column), m.message) for m in found.mistakes]
-    warned = [Mistake(Place(m.file, m.line, m.column), m.message) for m in found.warnings]
+    wrong = [
+        JobFileProblem(SourceLocation(m.file, m.line, m.column), m.message) for m in found.mistakes
+    ]
+    warned = [
+        JobFileProblem(SourceLocation(m.file, m.line, m.column), m.message) for m in found.warnings
+    ]
     if found.problem:
         said = f"{where} could not look at everything: {found.problem}."
-        wrong.append(Mistake(Place(str(path), 1, 1), said))
+        wrong.append(JobFileProblem(SourceLocation(str(path), 1, 1), said))
     if wrong:
         screen.print(f"{path}: as {where} sees it:", markup=False)
         raise JobFileError(wrong, warned)

@@ -7,7 +7,7 @@ from pathlib import Path
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
 from holdfast.errors import UserError
-from holdfast.model.job import Job
+from holdfast.model.job import JobPlan
 from holdfast.model.tree import Block, Scalar
 from holdfast.plan.check import check_job
 from holdfast.plan.load import decode_job, parse_job
@@ -33,7 +33,7 @@ def checked(
     *,
     name: str | None = None,
     allow_python: bool = False,
-) -> Job:
+) -> JobPlan:
     """Check a parsed job file.  Raises every mistake together."""
     job = check_job(tree, str(file), registry, report, name=name, allow_python=allow_python)
     report.raise_if_any()

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table as Grid
 
-from holdfast.errors import HoldfastError, JobFileError, Mistake
+from holdfast.errors import HoldfastError, JobFileError, JobFileProblem
 from holdfast.process.run_outcome import View
 
 PLAIN_EVERY_S = 10.0
@@ -37,7 +37,7 @@ def show_error(error: HoldfastError, *, debug: bool) -> None:
         screen.print(note, markup=False)
 
 
-def show_warnings(warnings: Iterable[Mistake]) -> None:
+def show_warnings(warnings: Iterable[JobFileProblem]) -> None:
     """Print what the user should know though the job runs."""
     for warning in warnings:
         place, said = _escape(str(warning.place)), _escape(warning.message)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from holdfast.errors import JobFileError, Mistake, Place
+from holdfast.errors import JobFileError, JobFileProblem, SourceLocation
 
 LENIENT_HINT = " Remove it, or run with --lenient to ignore unknown options as SeaTunnel does."
 
@@ -18,18 +18,18 @@ class Report:
     lenient: bool = False
     allow_unset: bool = False
     settled: bool = False
-    mistakes: list[Mistake] = field(default_factory=list)
-    warnings: list[Mistake] = field(default_factory=list)
+    mistakes: list[JobFileProblem] = field(default_factory=list)
+    warnings: list[JobFileProblem] = field(default_factory=list)
 
-    def error(self, place: Place, message: str) -> None:
+    def error(self, place: SourceLocation, message: str) -> None:
         """Note a mistake: the job will not run."""
-        self.mistakes.append(Mistake(place, message))
+        self.mistakes.append(JobFileProblem(place, message))
 
-    def warn(self, place: Place, message: str) -> None:
+    def warn(self, place: SourceLocation, message: str) -> None:
         """Note something the user should know; the job runs."""
-        self.warnings.append(Mistake(place, message))
+        self.warnings.append(JobFileProblem(place, message))
 
-    def unknown(self, place: Place, message: str) -> None:
+    def unknown(self, place: SourceLocation, message: str) -> None:
         """Note an option nobody knows."""
         if self.lenient or self.settled:
             self.warn(place, message + " It is ignored.")
@@ -37,7 +37,7 @@ class Report:
             hint = "" if "Did you mean" in message else LENIENT_HINT
             self.error(place, message + hint)
 
-    def lacks(self, place: Place, message: str) -> None:
+    def lacks(self, place: SourceLocation, message: str) -> None:
         """Note an option that SeaTunnel has and we lack: lenient or not, the job will not run."""
         if not self.settled:
             self.error(place, message)

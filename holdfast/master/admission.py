@@ -18,7 +18,7 @@ def new_records(
     incarnation: str,
     token: str,
     spec: str,
-    planned: model.Job,
+    planned: model.JobPlan,
     life: int = 1,
 ) -> tuple[Job, tuple[Pipeline, ...]]:
     """Return the records that a submit writes.
@@ -49,12 +49,14 @@ def too_large(job: Job, pipelines: Iterable[Pipeline], crew: Crew) -> str:
     return waits[0].why.replace("are free", "are there") if waits and rooms else ""
 
 
-def slots_needed(planned: model.Job) -> int:
+def slots_needed(planned: model.JobPlan) -> int:
     """Return how many slots a job takes: a task takes one for each of its parallel readers."""
     return sum(_slots(planned, task) for part in planned.pipelines for task in part.tasks)
 
 
-def _pipeline(job_id: str, incarnation: str, part: model.Pipeline, planned: model.Job) -> Pipeline:
+def _pipeline(
+    job_id: str, incarnation: str, part: model.PipelinePlan, planned: model.JobPlan
+) -> Pipeline:
     tasks = tuple(
         Task(task.id, _of(planned, task.stages, Role.SOURCE), _slots(planned, task))
         for task in part.tasks
@@ -71,7 +73,7 @@ def _pipeline(job_id: str, incarnation: str, part: model.Pipeline, planned: mode
     )
 
 
-def _policy(planned: model.Job) -> Policy:
+def _policy(planned: model.JobPlan) -> Policy:
     interval_ms, timeout_ms = planned.checkpoint_interval_ms, planned.checkpoint_timeout_ms
     return Policy(
         interval_s=None if interval_ms is None else interval_ms / 1000,
@@ -81,10 +83,10 @@ def _policy(planned: model.Job) -> Policy:
     )
 
 
-def _of(planned: model.Job, stages: tuple[str, ...], role: Role) -> tuple[str, ...]:
+def _of(planned: model.JobPlan, stages: tuple[str, ...], role: Role) -> tuple[str, ...]:
     return tuple(s for s in stages if planned.stage(s).role is role)
 
 
-def _slots(planned: model.Job, task: model.Task) -> int:
+def _slots(planned: model.JobPlan, task: model.TaskPlan) -> int:
     sources = (planned.stage(s) for s in task.stages)
     return max((s.parallelism for s in sources if s.role is Role.SOURCE), default=1)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.core.gather import Counts, Opened, Written
 from holdfast.master.checkpoint_content import VERSION, Content
-from holdfast.model.job import Job, Pipeline, Role, Task
+from holdfast.model.job import JobPlan, PipelinePlan, Role, TaskPlan
 
 START = 0
 """The number of the checkpoint that a life starts from; its own begin at 1."""
@@ -19,16 +19,16 @@ START = 0
 class Move:
     """From which planned job to which; `moved` are old ids and new ones of stages that go on."""
 
-    before: Job
-    after: Job
+    before: JobPlan
+    after: JobPlan
     moved: Mapping[str, str]
 
-    def feeders(self, part: Pipeline) -> list[int]:
+    def feeders(self, part: PipelinePlan) -> list[int]:
         """Return the old pipelines whose sources or sinks a new one has."""
         here = {old for old, new in self.moved.items() if new in part.stages}
         return [old.id for old in self.before.pipelines if here & set(old.stages)]
 
-    def watermark(self, part: Pipeline, marks: Mapping[int, int | None]) -> int | None:
+    def watermark(self, part: PipelinePlan, marks: Mapping[int, int | None]) -> int | None:
         """Return the watermark that a pipeline begins at, given those of the old ones.
 
         None if any of its sources comes without one: it may bring older rows than all others have.
@@ -101,8 +101,8 @@ def _counts(saved: Sequence[Content], move: Move) -> dict[str, Counts]:
 
 
 def _shares(
-    counts: Counts, old: Task, new: Sequence[Task], move: Move
-) -> Iterator[tuple[Task, Counts]]:
+    counts: Counts, old: TaskPlan, new: Sequence[TaskPlan], move: Move
+) -> Iterator[tuple[TaskPlan, Counts]]:
     """Yield what of an old task's counters goes to which new task."""
     sources = [move.moved[s] for s in _of(move.before, old.stages, Role.SOURCE) if s in move.moved]
     homes = [task for source in sources for task in new if source in task.stages]
@@ -137,5 +137,5 @@ def add(one: Counts, other: Counts) -> Counts:
     )
 
 
-def _of(job: Job, stages: Sequence[str], role: Role) -> list[str]:
+def _of(job: JobPlan, stages: Sequence[str], role: Role) -> list[str]:
     return [stage for stage in stages if job.stage(stage).role is role]

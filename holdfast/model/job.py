@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.tree import Block
 
 
@@ -57,12 +57,12 @@ class Stage:
     inputs: tuple[str, ...]
     output: str | None
     parallelism: int
-    place: Place
+    place: SourceLocation
     event_time: EventTime | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TaskPlan:
     """What one worker runs: the largest part of a pipeline that Spark must plan together.
 
     Stage ids, sources first, each after what feeds it.  A sink or transform that two tasks share
@@ -75,11 +75,11 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class PipelinePlan:
     """One connected part of a job's graph: the unit of checkpoint and commit."""
 
     id: int
-    tasks: tuple[Task, ...]
+    tasks: tuple[TaskPlan, ...]
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -88,13 +88,13 @@ class Pipeline:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobPlan:
     """A job file that passed every check, ready to run."""
 
     name: str
     mode: Mode
     stages: tuple[Stage, ...]
-    pipelines: tuple[Pipeline, ...]
+    pipelines: tuple[PipelinePlan, ...]
     parallelism: int
     checkpoint_interval_ms: int | None
     checkpoint_timeout_ms: int | None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 
 if TYPE_CHECKING:
     Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
@@ -26,7 +26,7 @@ class Scalar:
 
     value: str | int | float | bool | None
     text: str
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Items:
     """A list, in order."""
 
     items: tuple["Node", ...]
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Entry:
 
     key: str
     node: "Node"
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Block:
     """Keys in the order the file gives them; no key stands twice."""
 
     entries: tuple[Entry, ...]
-    place: Place
+    place: SourceLocation
 
     def get(self, key: str) -> "Node | None":
         """Return what stands under exactly this key, or None."""

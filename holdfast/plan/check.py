@@ -1,4 +1,4 @@
-"""Check a parsed job file and make a `Job` of it.
+"""Check a parsed job file and make a `JobPlan` of it.
 
 Every mistake is reported in one go: in the top level, in `env`, in the options of each plug-in and
 in how they are wired.  Only a file without any becomes a job.
@@ -12,8 +12,8 @@ from holdfast.connect.checks import Report
 from holdfast.connect.options import nearest
 from holdfast.connect.plugin import Plugin
 from holdfast.connect.registry import Registry
-from holdfast.errors import Place
-from holdfast.model.job import EventTime, Job, Mode, Role, Stage
+from holdfast.errors import SourceLocation
+from holdfast.model.job import EventTime, JobPlan, Mode, Role, Stage
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 from holdfast.plan.common import INPUT_KEYS, OUTPUT_KEYS, Inputs, Name, find_entry
 from holdfast.plan.env import DEFAULT_NAME, Env, EnvOptions, is_env_option, read_env
@@ -43,7 +43,7 @@ def check_job(
     *,
     name: str | None = None,
     allow_python: bool = False,
-) -> Job | None:
+) -> JobPlan | None:
     """Return the job that a tree describes, or report every mistake and return None.
 
     `name` wins over `job.name`.  `allow_python` says that the operator lets job files bring code.
@@ -225,7 +225,9 @@ def _refused(role: Role, name: str, registry: Registry) -> bool:
     return bool(kind and kind.refused)
 
 
-def _ends(id: str, role: Role, about: str, block: Block, place: Place, report: Report) -> Ends:
+def _ends(
+    id: str, role: Role, about: str, block: Block, place: SourceLocation, report: Report
+) -> Ends:
     """Return what a stage reads and offers, also where its other options are wrong."""
     given, offered = find_entry(block, INPUT_KEYS), find_entry(block, OUTPUT_KEYS)
     if given and role is Role.SOURCE:
@@ -270,10 +272,10 @@ def _make_job(
     name: str | None,
     *,
     split_by: tuple[set[str], set[str]],
-) -> Job:
+) -> JobPlan:
     options = env.options
     stages = _stages(found, links, options)
-    return Job(
+    return JobPlan(
         name=name or options.job_name or DEFAULT_NAME,
         mode=options.job_mode,
         stages=stages,

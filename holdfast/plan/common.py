@@ -8,7 +8,7 @@ from holdfast.connect.checks import Report
 from holdfast.connect.options import describe, option, options
 from holdfast.connect.plugin import Plugin
 from holdfast.connect.transform import Transform
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.job import Role
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 
@@ -21,7 +21,7 @@ class Name:
     """A dataset's name and where the job file says it."""
 
     text: str
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Sink
 from holdfast.connect.source import Budget, Source
 from holdfast.errors import HoldfastError, UserError
-from holdfast.model.job import Job, Role, Stage, Task
+from holdfast.model.job import JobPlan, Role, Stage, TaskPlan
 from holdfast.model.table import Table
 from holdfast.model.types import UNKNOWN
 from holdfast.plan.plugins import Choice, build_plugin, choose_transform, context_for
@@ -32,7 +32,7 @@ class Foreseen:
     wrong: set[str] = field(default_factory=set)
     """Stages of which a mistake was reported."""
 
-    def unknown(self, job: Job) -> list[str]:
+    def unknown(self, job: JobPlan) -> list[str]:
         """Return the stages at which knowledge ends, and whose own fault that is."""
         return [
             stage.id
@@ -45,7 +45,7 @@ class Foreseen:
 
 
 def foresee(
-    job: Job, registry: Registry, report: Report, *, allow_python: bool = False
+    job: JobPlan, registry: Registry, report: Report, *, allow_python: bool = False
 ) -> Foreseen:
     """Ask every stage for its tables; report what `plan`, and a run that begins, would refuse."""
     seen = Foreseen()
@@ -56,8 +56,8 @@ def foresee(
 
 @dataclass
 class _Task:
-    job: Job
-    task: Task
+    job: JobPlan
+    task: TaskPlan
     registry: Registry
     report: Report
     allow_python: bool

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from holdfast.connect.checks import Report
 from holdfast.connect.options import nearest
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.job import Role
 from holdfast.plan.common import Name
 
@@ -33,9 +33,9 @@ class Ends:
     about: str
     inputs: tuple[Name, ...]
     output: Name | None
-    place: Place
+    place: SourceLocation
 
-    def at(self, name: Name | None) -> Place:
+    def at(self, name: Name | None) -> SourceLocation:
         """Return the place of a name, or of the stage where there is none."""
         return name.place if name else self.place
 

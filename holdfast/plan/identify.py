@@ -13,14 +13,14 @@ from holdfast.connect.plugin import Plugin
 from holdfast.connect.registry import Registry
 from holdfast.connect.source import Source
 from holdfast.model.identity import Facts, StageIdentity
-from holdfast.model.job import Job, Role, Stage
+from holdfast.model.job import JobPlan, Role, Stage
 from holdfast.model.tree import Plain
 from holdfast.plan.common import common_class, separate
 from holdfast.plan.masking import masked, masked_text
 from holdfast.plan.plugins import stage_options
 
 
-def identities(job: Job, registry: Registry) -> tuple[StageIdentity, ...]:
+def identities(job: JobPlan, registry: Registry) -> tuple[StageIdentity, ...]:
     """Return the identity of each source and sink, in the order of the file."""
     named = {stage.id: stage.output or "" for stage in job.stages}
     return tuple(
@@ -31,7 +31,7 @@ def identities(job: Job, registry: Registry) -> tuple[StageIdentity, ...]:
 
 
 def _identity(
-    job: Job, stage: Stage, named: Mapping[str, str], registry: Registry
+    job: JobPlan, stage: Stage, named: Mapping[str, str], registry: Registry
 ) -> StageIdentity:
     kind = registry.find(stage.role, stage.plugin)
     assert kind, f"{stage.id} was checked, but no plug-in {stage.plugin} is registered here"

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import PurePath
 
 from holdfast.connect.checks import Report
-from holdfast.errors import JobFileError, Mistake, Place
+from holdfast.errors import JobFileError, JobFileProblem, SourceLocation
 from holdfast.model.tree import Block
 from holdfast.plan.formats.hocon import Read, parse_hocon
 from holdfast.plan.formats.json_file import parse_json
@@ -53,7 +53,7 @@ def parse_job(
     before = len(report.mistakes)
     for name in reserved_names(variables):
         report.error(
-            Place(file, 1, 1),
+            SourceLocation(file, 1, 1),
             f"The variable '{name}' may not be given: sinks fill ${{{name}}} for each table."
             " Choose another name.",
         )
@@ -87,7 +87,7 @@ def decode_job(data: bytes, file: str) -> str:
         place = Lines(file, before).at(len(before))
         wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
         found = "UTF-16" if wide else f"a byte 0x{data[error.start]:02x} that is not UTF-8"
-        mistake = Mistake(place, f"Found {found}. Save the file as UTF-8.")
+        mistake = JobFileProblem(place, f"Found {found}. Save the file as UTF-8.")
         raise JobFileError([mistake]) from error
 
 
@@ -99,7 +99,7 @@ def _check_text(text: str, file: str) -> None:
         )
     if not re.search(r"[^\s\ufeff]", text):
         raise Unreadable(
-            Place(file, 1, 1), "The file is empty. A job has env, source and sink blocks."
+            SourceLocation(file, 1, 1), "The file is empty. A job has env, source and sink blocks."
         )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from holdfast.connect.options import describe
 from holdfast.connect.plugin import Plugin
 from holdfast.connect.registry import Registry
-from holdfast.errors import Mistake, Place
+from holdfast.errors import JobFileProblem, SourceLocation
 from holdfast.model.job import Role
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 from holdfast.plan.common import INPUT_KEYS, OUTPUT_KEYS
@@ -25,7 +25,7 @@ KEY_ENDS = " \t\r\n=:{+,)"
 class Renamed:
     """A name that has been changed."""
 
-    place: Place
+    place: SourceLocation
     old: str
     new: str
 
@@ -39,7 +39,7 @@ class Rewritten:
 
     text: str = ""
     renamed: list[Renamed] = field(default_factory=list)
-    left: list[Mistake] = field(default_factory=list)
+    left: list[JobFileProblem] = field(default_factory=list)
 
 
 def rewritten(text: str, file: str, tree: Block, registry: Registry) -> Rewritten:
@@ -49,16 +49,16 @@ def rewritten(text: str, file: str, tree: Block, registry: Registry) -> Rewritte
     starts = _line_starts(text)
     for found in _old_names(tree, registry):
         if found.place.file != file:
-            done.left.append(Mistake(found.place, f"{found} Convert that file too."))
+            done.left.append(JobFileProblem(found.place, f"{found} Convert that file too."))
             continue
         start = starts[found.place.line - 1] + found.place.column - 1
         length = _written(text, start, found.old)
         if found.twice:
             said = f"'{found.new}' is there too and wins: remove '{found.old}'."
-            done.left.append(Mistake(found.place, said))
+            done.left.append(JobFileProblem(found.place, said))
         elif not length:
             said = f"{found} It is not written in one piece, so change it by hand."
-            done.left.append(Mistake(found.place, said))
+            done.left.append(JobFileProblem(found.place, said))
         else:
             quote = text[start] if text[start] in QUOTES else ""
             cuts.append((start, start + length, f"{quote}{found.new}{quote}"))
@@ -72,7 +72,7 @@ def rewritten(text: str, file: str, tree: Block, registry: Registry) -> Rewritte
 
 @dataclass(frozen=True, slots=True)
 class _Old:
-    place: Place
+    place: SourceLocation
     old: str
     new: str
     twice: bool = False

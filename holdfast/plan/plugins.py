@@ -13,7 +13,7 @@ from holdfast.connect.plugin import Context, Plugin
 from holdfast.connect.registry import Registry
 from holdfast.connect.rows import Tables
 from holdfast.connect.transform import Transform
-from holdfast.model.job import Job, Mode, Role, Stage, Task
+from holdfast.model.job import JobPlan, Mode, Role, Stage, TaskPlan
 from holdfast.model.tree import Block, Items, Scalar
 from holdfast.plan.common import TablePattern, common_class, find_entry, separate
 
@@ -62,7 +62,9 @@ class Choice:
         return self.default.join(inputs)
 
 
-def context_for(job: Job, task: Task, stage: Stage, job_id: str, allow_python: bool) -> Context:
+def context_for(
+    job: JobPlan, task: TaskPlan, stage: Stage, job_id: str, allow_python: bool
+) -> Context:
     """Return where a stage's plug-in runs as part of a task."""
     periodic = job.mode is Mode.STREAMING or job.checkpoint_interval_ms is not None
     return Context(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from holdfast.connect.placeholders import resolve
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Sink, Writing
-from holdfast.model.job import Guarantee, Job, Role, Stage
+from holdfast.model.job import Guarantee, JobPlan, Role, Stage
 from holdfast.model.table import Table, TablePath
 from holdfast.plan.plugins import stage_options
 
@@ -22,7 +22,7 @@ class Promise:
         return f"{self.guarantee} ({self.why})" if self.why else self.guarantee.value
 
 
-def guarantees(job: Job, registry: Registry) -> dict[str, Promise]:
+def guarantees(job: JobPlan, registry: Registry) -> dict[str, Promise]:
     """Return what each sink of a job promises, by stage id."""
     found = ((stage.id, promise_of(stage, registry)) for stage in job.of(Role.SINK))
     return {stage: promise for stage, promise in found if promise}
@@ -104,7 +104,7 @@ def destination_of(stage: Stage, registry: Registry, path: str) -> str:
     return kind.destination(resolve(stage_options(stage, kind).own, table), table)
 
 
-def keyed(job: Job, registry: Registry) -> bool:
+def keyed(job: JobPlan, registry: Registry) -> bool:
     """Say whether every sink replaces rows by their keys, so that none can be doubled."""
     sinks = [(stage, registry.find(stage.role, stage.plugin)) for stage in job.of(Role.SINK)]
     return bool(sinks) and all(

@@ -10,8 +10,8 @@ from typing import Any
 
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.errors import Place, UserError
-from holdfast.model.job import Job
+from holdfast.errors import SourceLocation, UserError
+from holdfast.model.job import JobPlan
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 from holdfast.plan.check import check_job
 
@@ -28,7 +28,7 @@ class Spec:
     lenient: bool = False
     allow_python: bool = False
 
-    def job(self, registry: Registry, report: Report | None = None) -> Job:
+    def job(self, registry: Registry, report: Report | None = None) -> JobPlan:
         """Check and plan the job.  Raises every mistake together."""
         # Without a report the job comes from a record: what it ignores was said at the submit.
         report = report or Report(lenient=self.lenient, settled=self.lenient)
@@ -82,7 +82,7 @@ def _pack(node: Node, file: str) -> list[Any]:
 
 def _unpack(packed: list[Any], file: str) -> Node:
     kind, where, *rest = packed
-    place = Place(where[2] if len(where) > 2 else file, where[0], where[1])
+    place = SourceLocation(where[2] if len(where) > 2 else file, where[0], where[1])
     match kind:
         case "s":
             return Scalar(rest[0], rest[1], place)
@@ -90,6 +90,7 @@ def _unpack(packed: list[Any], file: str) -> Node:
             return Items(tuple(_unpack(item, file) for item in rest[0]), place)
         case _:
             entries = (
-                Entry(key, _unpack(node, file), Place(place.file, *at)) for key, at, node in rest[0]
+                Entry(key, _unpack(node, file), SourceLocation(place.file, *at))
+                for key, at, node in rest[0]
             )
             return Block(tuple(entries), place)

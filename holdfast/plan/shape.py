@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from holdfast.connect.checks import Report
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 from holdfast.plan.syntax import ROLES
 
@@ -17,7 +17,7 @@ def shape_job(tree: Block, file: str, report: Report) -> Block:
     A plug-in may be `{plugin_name: FakeSource, ...}`, `{FakeSource: {...}}`, or an entry of a
     block; other top-level keys are kept.
     """
-    start = Place(file, 1, 1)
+    start = SourceLocation(file, 1, 1)
     entries = [
         replace(e, node=_plugins(e.key, e.node, report)) if e.key in ROLES else e
         for e in tree.entries

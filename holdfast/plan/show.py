@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.connect.registry import Registry
-from holdfast.model.job import Guarantee, Job, Pipeline, Role, Stage, Task
+from holdfast.model.job import Guarantee, JobPlan, PipelinePlan, Role, Stage, TaskPlan
 from holdfast.model.secret import MASK
 from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
@@ -22,7 +22,7 @@ Known = Mapping[str, Sequence[Table]] | None
 WIDTH = 100
 
 
-def draw_text(job: Job, registry: Registry, tables: Known = None) -> str:
+def draw_text(job: JobPlan, registry: Registry, tables: Known = None) -> str:
     """Return the job as a tree for a terminal."""
     drawing = _Drawing(job, registry, tables or {})
     lines = [f"{job.name} ({job.file})", *(f"  {line}" for line in _settings(job))]
@@ -33,7 +33,7 @@ def draw_text(job: Job, registry: Registry, tables: Known = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def draw_mermaid(job: Job, registry: Registry, tables: Known = None) -> str:
+def draw_mermaid(job: JobPlan, registry: Registry, tables: Known = None) -> str:
     """Return the job as a Mermaid flowchart: each stage once, one box for each pipeline."""
     names = {s.id: f"{s.role}{i}" for i, s in enumerate(job.stages)}
     lines = ["flowchart LR"]
@@ -51,12 +51,12 @@ def draw_mermaid(job: Job, registry: Registry, tables: Known = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def plan_json(job: Job, registry: Registry, tables: Known = None) -> str:
+def plan_json(job: JobPlan, registry: Registry, tables: Known = None) -> str:
     """Return the job as JSON text, secrets masked."""
     return json.dumps(plan_data(job, registry, tables), indent=2, ensure_ascii=False) + "\n"
 
 
-def plan_data(job: Job, registry: Registry, tables: Known = None) -> dict[str, Plain]:
+def plan_data(job: JobPlan, registry: Registry, tables: Known = None) -> dict[str, Plain]:
     """Return the job as plain data, secrets masked."""
     return {
         "name": job.name,
@@ -84,7 +84,7 @@ def guarantee_of(stage: Stage, registry: Registry) -> Guarantee | None:
     return promise.guarantee if promise else None
 
 
-def _settings(job: Job) -> Iterator[str]:
+def _settings(job: JobPlan) -> Iterator[str]:
     """Yield how the job runs, in words."""
     yield f"{job.mode}, parallelism {job.parallelism}"
     if job.checkpoint_interval_ms:
@@ -108,7 +108,7 @@ def _duration(ms: int) -> str:
     return f"{ms // 1000} s" if ms % 1000 == 0 else f"{ms} ms"
 
 
-def _count(job: Job, pipeline: Pipeline) -> str:
+def _count(job: JobPlan, pipeline: PipelinePlan) -> str:
     """Return how many stages of each role a pipeline has, and how many tasks."""
     roles = [job.stage(s).role for s in pipeline.stages]
     counts = [(role.value, roles.count(role)) for role in Role if role in roles]
@@ -120,11 +120,11 @@ def _count(job: Job, pipeline: Pipeline) -> str:
 class _Drawing:
     """Draws the tasks of one job as trees: each source, and below it what it feeds."""
 
-    job: Job
+    job: JobPlan
     registry: Registry
     tables: Mapping[str, Sequence[Table]]
 
-    def task(self, task: Task) -> list[str]:
+    def task(self, task: TaskPlan) -> list[str]:
         """Return the lines of a task.
 
         A stage that several others feed is drawn once; where it comes again, it is only named.

@@ -8,12 +8,12 @@ transform that takes tables one by one, are tasks of their own; each has a copy 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from graphlib import TopologicalSorter
 
-from holdfast.model.job import Pipeline, Role, Stage, Task
+from holdfast.model.job import PipelinePlan, Role, Stage, TaskPlan
 
 
 def split(
     stages: Sequence[Stage], joining: Collection[str], whole: Collection[str] = ()
-) -> tuple[Pipeline, ...]:
+) -> tuple[PipelinePlan, ...]:
     """Return the pipelines of a checked graph.
 
     `joining` holds the ids of stages where rows of several inputs meet, `whole` of those that need
@@ -31,8 +31,8 @@ def split(
         for i, group in enumerate(groups, start=1):
             ids = tuple(s for s in order if s in part and upstream[s] & group)
             together = bool({*joining, *whole} & set(ids))
-            tasks.append(Task(f"p{number}-t{i}", ids, together))
-        pipelines.append(Pipeline(number, tuple(tasks)))
+            tasks.append(TaskPlan(f"p{number}-t{i}", ids, together))
+        pipelines.append(PipelinePlan(number, tuple(tasks)))
     return tuple(pipelines)
 
 

@@ -5,7 +5,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 
-from holdfast.errors import Mistake, Place
+from holdfast.errors import JobFileProblem, SourceLocation
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 
 DEPTH_MAX = 50
@@ -20,7 +20,7 @@ NODE_SIZE = 10
 ROLES = ("source", "transform", "sink")
 """The top-level keys that hold plug-ins."""
 
-At = Callable[[int], Place]
+At = Callable[[int], SourceLocation]
 """Tell the place of an offset in the text that is read."""
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
@@ -30,9 +30,9 @@ _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 class Unreadable(Exception):
     """Reading stops here.  Caught by `load.parse_job`, which puts the mistake into its report."""
 
-    def __init__(self, place: Place, message: str) -> None:
+    def __init__(self, place: SourceLocation, message: str) -> None:
         super().__init__(message)
-        self.mistake = Mistake(place, message)
+        self.mistake = JobFileProblem(place, message)
 
 
 class Lines:
@@ -42,13 +42,13 @@ class Lines:
         self.file = file
         self._starts = [0, *(m.end() for m in re.finditer("\n", text))]
 
-    def at(self, offset: int) -> Place:
+    def at(self, offset: int) -> SourceLocation:
         """Return the place of an offset."""
         line = bisect_right(self._starts, offset)
-        return Place(self.file, line, offset - self._starts[line - 1] + 1)
+        return SourceLocation(self.file, line, offset - self._starts[line - 1] + 1)
 
 
-def plain(text: str, place: Place) -> Scalar:
+def plain(text: str, place: SourceLocation) -> Scalar:
     """Return the value of an unquoted word: true, false, null, a number or text.
 
     A number too large for 64 bits stays text, as in SeaTunnel; no digit is lost either way.

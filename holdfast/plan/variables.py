@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from holdfast.connect.placeholders import RESERVED
-from holdfast.errors import Place, UsageError
+from holdfast.errors import SourceLocation, UsageError
 from holdfast.model.tree import Block, Items, Node, Scalar
 from holdfast.plan.formats.hocon import parse_value
 from holdfast.plan.formats.hocon_merge import Given
@@ -33,13 +33,13 @@ def reserved_names(variables: Mapping[str, str]) -> list[str]:
 def given_by(variables: Mapping[str, str]) -> Given:
     """Return a function that answers an unquoted `${name}` of a HOCON file."""
 
-    def given(name: str, place: Place) -> Node | None:
+    def given(name: str, place: SourceLocation) -> Node | None:
         return typed(variables[name], place) if name in variables else None
 
     return given
 
 
-Unset = dict[str, Place]
+Unset = dict[str, SourceLocation]
 """Names that nothing answers, and where each stands first."""
 
 
@@ -87,7 +87,7 @@ def _of_file_names(block: Block) -> frozenset[str]:
     return frozenset({pattern.text if isinstance(pattern, Scalar) else FILE_TIME})
 
 
-def typed(text: str, place: Place) -> Node:
+def typed(text: str, place: SourceLocation) -> Node:
     """Return the value of a variable that stands alone: a list, a block, a number or text."""
     inner = text.strip()
     if inner[:1] in _OPENERS and inner.endswith(_OPENERS[inner[0]]):

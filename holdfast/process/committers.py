@@ -20,7 +20,7 @@ from holdfast.core.checkpoint import Kind
 from holdfast.core.gather import Staged
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
 from holdfast.master.ports import CommitOrder, Life, ListenOrder, TableState
-from holdfast.model.job import Job, Role
+from holdfast.model.job import JobPlan, Role
 from holdfast.model.tree import Plain
 from holdfast.plan.plugins import build_plugin, context_for
 from holdfast.plan.record import decode_spec
@@ -142,7 +142,7 @@ class SinkTables:
             self._built[key] = sinks
         return sinks
 
-    def _plan(self, spec: str) -> tuple[Job, bool]:
+    def _plan(self, spec: str) -> tuple[JobPlan, bool]:
         """Return the job that a record describes, and whether it may bring Python."""
         decoded = decode_spec(spec)
         return decoded.job(self.registry), decoded.allow_python

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from holdfast.errors import HoldfastError, UserError
-from holdfast.model.job import Job, Role
+from holdfast.model.job import JobPlan, Role
 from holdfast.worker.row_counts import Measured
 
 
@@ -45,7 +45,7 @@ class View:
         return sum(rows for rows, _ in self.written.values())
 
 
-def admit(job: Job, slots: int | None, tags: Mapping[str, str]) -> None:
+def admit(job: JobPlan, slots: int | None, tags: Mapping[str, str]) -> None:
     """Refuse a job this process has no room for, or whose tags it does not carry.
 
     A task takes as many slots as it has parallel readers, and all tasks run at once.

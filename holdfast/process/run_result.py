@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError, UserError
-from holdfast.model.job import Job
+from holdfast.model.job import JobPlan
 from holdfast.plan.promises import destination_of
 from holdfast.process.run_outcome import Outcome, Status, View
 
@@ -67,7 +67,7 @@ class RunResult:
 
 
 def result_of(
-    job: Job,
+    job: JobPlan,
     registry: Registry,
     job_id: str,
     outcome: Outcome,
@@ -98,7 +98,7 @@ def result_on_cluster(job: "JobDetail", counts: Iterable["TableCount"]) -> RunRe
     )  # fmt: skip
 
 
-def _tables(job: Job, registry: Registry, view: View) -> Iterator[TableResult]:
+def _tables(job: JobPlan, registry: Registry, view: View) -> Iterator[TableResult]:
     for (sink, table), (rows, size) in sorted(view.written.items()):
         where = destination_of(job.stage(sink), registry, table)
         yield TableResult(sink, table, rows, size, where)

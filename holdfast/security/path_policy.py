@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from holdfast.errors import JobFileError, Mistake
+from holdfast.errors import JobFileError, JobFileProblem
 from holdfast.files import state_dir
 from holdfast.model import job as model
 from holdfast.model.tree import Block, Items, Node, Scalar
@@ -26,10 +26,10 @@ class Confined:
         self._roots = [_real(r) for r in roots]
         self._never = [*NEVER, _real(str(state_dir.root() / "cluster"))]
 
-    def check(self, job: model.Job) -> None:
+    def check(self, job: model.JobPlan) -> None:
         """Raise every path of a job that is not allowed, with its place."""
         wrong = [
-            Mistake(node.place, f"{stage.id}: {why}")
+            JobFileProblem(node.place, f"{stage.id}: {why}")
             for stage in job.stages
             for node in _paths(stage.options)
             if (why := self._refused(str(node.value)))

@@ -18,7 +18,7 @@ from holdfast.connect.source import Budget
 from holdfast.core.gather import Acked
 from holdfast.core.task import Place
 from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
-from holdfast.model.job import Job, Role, Task
+from holdfast.model.job import JobPlan, Role, TaskPlan
 from holdfast.model.tree import Plain
 from holdfast.plan.record import decode_spec
 from holdfast.wire.messages import Barrier, DeployTask, Held
@@ -387,7 +387,7 @@ def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}." if str(error) else f"{type(error).__name__}."
 
 
-def _readers(job: Job, task: Task) -> int:
+def _readers(job: JobPlan, task: TaskPlan) -> int:
     """Return how many read side by side in a task."""
     stages = (job.stage(s) for s in task.stages)
     return max((s.parallelism for s in stages if s.role is Role.SOURCE), default=1)

@@ -14,8 +14,8 @@ from holdfast.connect.plugin import problems_of
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Sink
 from holdfast.connect.source import Budget, Slice, Source
-from holdfast.errors import Cancelled, HoldfastError, Place, UserError
-from holdfast.model.job import Job, Role, Stage, Task
+from holdfast.errors import Cancelled, HoldfastError, SourceLocation, UserError
+from holdfast.model.job import JobPlan, Role, Stage, TaskPlan
 from holdfast.model.table import Table
 from holdfast.plan.foresee import Foreseen, about, foresee
 from holdfast.plan.masking import masked_text
@@ -32,7 +32,7 @@ def _never() -> bool:
 
 
 def look_at_places(
-    job: Job, registry: Registry, session: Callable[[], "SparkSession"], report: Report, *,
+    job: JobPlan, registry: Registry, session: Callable[[], "SparkSession"], report: Report, *,
     allow_python: bool = False, cancelled: Callable[[], bool] = _never,
     at: Callable[[str], None] = lambda _: None,
 ) -> None:  # fmt: skip
@@ -45,7 +45,7 @@ def look_at_places(
     try:
         spark = session()
     except HoldfastError as error:
-        report.error(Place(job.file, 1, 1), f"Spark does not start: {error}")
+        report.error(SourceLocation(job.file, 1, 1), f"Spark does not start: {error}")
         return
     looking = _Looking(job, registry, spark, report, allow_python, cancelled, at, seen)
     for pipeline in job.pipelines:
@@ -55,7 +55,7 @@ def look_at_places(
 
 @dataclass
 class _Looking:
-    job: Job
+    job: JobPlan
     registry: Registry
     spark: "SparkSession"
     report: Report
@@ -64,7 +64,7 @@ class _Looking:
     at: Callable[[str], None]
     seen: Foreseen
 
-    def look_at(self, task: Task) -> None:
+    def look_at(self, task: TaskPlan) -> None:
         """Ask the sources of a task, then Spark for its tables, then its sinks about these."""
         stages = [self.job.stage(s) for s in task.stages]
         sources = [s for s in stages if s.role is Role.SOURCE]
@@ -76,7 +76,7 @@ class _Looking:
             if stage.role is Role.SINK:
                 self._tell(stage, partial(self._asked, task, stage, known.get(stage.id, ())))
 
-    def _tables(self, task: Task, sources: Sequence[Stage]) -> Mapping[str, tuple[Table, ...]]:
+    def _tables(self, task: TaskPlan, sources: Sequence[Stage]) -> Mapping[str, tuple[Table, ...]]:
         """Return the tables of each stage as Spark sees them; none if a stage fails."""
         found: list[Mapping[str, tuple[Table, ...]]] = []
         self._tell(sources[0], partial(self._ask_spark, task, found))
@@ -87,7 +87,9 @@ class _Looking:
             self._tell(stage, partial(self._read, task, stage))
         return {}
 
-    def _ask_spark(self, task: Task, found: list[Mapping[str, tuple[Table, ...]]]) -> Iterable[str]:
+    def _ask_spark(
+        self, task: TaskPlan, found: list[Mapping[str, tuple[Table, ...]]]
+    ) -> Iterable[str]:
         python, cancelled = self.allow_python, self.cancelled
         try:
             found.append(
@@ -105,7 +107,7 @@ class _Looking:
                 self._say(stage, str(error))
         return ()
 
-    def _blamed(self, task: Task, said: str) -> Stage:
+    def _blamed(self, task: TaskPlan, said: str) -> Stage:
         """Return the stage that an error is about: by its id, or by the name of its plug-in."""
         stages = [self.job.stage(s) for s in task.stages]
         by_id = [s for s in stages if s.id in said]
@@ -113,17 +115,17 @@ class _Looking:
         by_name.sort(key=lambda s: s.id not in self.seen.wrong)
         return next(iter((*by_id, *by_name)), stages[0])
 
-    def _opened(self, task: Task, stage: Stage) -> Iterable[str]:
+    def _opened(self, task: TaskPlan, stage: Stage) -> Iterable[str]:
         return self._source(task, stage).look(self.spark)
 
-    def _read(self, task: Task, stage: Stage) -> Iterable[str]:
+    def _read(self, task: TaskPlan, stage: Stage) -> Iterable[str]:
         source = self._source(task, stage)
         planned = source.plan(None, Budget(None, 0.0))
         if isinstance(planned, Slice):
             list(source.read(self.spark, planned.content))
         return ()
 
-    def _asked(self, task: Task, stage: Stage, tables: Sequence[Table]) -> Iterable[str]:
+    def _asked(self, task: TaskPlan, stage: Stage, tables: Sequence[Table]) -> Iterable[str]:
         """Yield the problems of a sink."""
         sink = self._plugin(task, stage)
         assert isinstance(sink, Sink)
@@ -135,12 +137,12 @@ class _Looking:
             fit += [] if refused else [table]
         yield from sink.look(fit, self.spark)
 
-    def _source(self, task: Task, stage: Stage) -> Source[Any]:
+    def _source(self, task: TaskPlan, stage: Stage) -> Source[Any]:
         source = self._plugin(task, stage)
         assert isinstance(source, Source)
         return source
 
-    def _plugin(self, task: Task, stage: Stage) -> Any:
+    def _plugin(self, task: TaskPlan, stage: Stage) -> Any:
         context = context_for(self.job, task, stage, "check", self.allow_python)
         plugin = build_plugin(stage, self.registry, context)
         plugin.cancelled = self.cancelled

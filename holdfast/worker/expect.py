@@ -8,7 +8,7 @@ from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Sink
 from holdfast.connect.source import Budget
 from holdfast.errors import UserError
-from holdfast.model.job import Job, Role, Stage, Task
+from holdfast.model.job import JobPlan, Role, Stage, TaskPlan
 from holdfast.model.table import Table
 from holdfast.plan.plugins import build_plugin, context_for
 from holdfast.worker.row_counts import Tally
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def expected_tables(
-    job: Job, registry: Registry, spark: "SparkSession", *, allow_python: bool = False
+    job: JobPlan, registry: Registry, spark: "SparkSession", *, allow_python: bool = False
 ) -> dict[str, tuple[Table, ...]]:
     """Return each stage's tables; a stage whose source cannot tell before it runs is left out."""
     found: dict[str, dict[str, Table]] = {}
@@ -31,7 +31,7 @@ def expected_tables(
 
 
 def tables_of(
-    job: Job, task: Task, registry: Registry, spark: "SparkSession", *, allow_python: bool = False,
+    job: JobPlan, task: TaskPlan, registry: Registry, spark: "SparkSession", *, allow_python: bool = False,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Mapping[str, tuple[Table, ...]]:  # fmt: skip
     """Return the tables of each stage of a task, as Spark sees them."""
@@ -44,7 +44,7 @@ def tables_of(
 
 
 def look_at_sinks(
-    job: Job, registry: Registry, tables: Mapping[str, Sequence[Table]]
+    job: JobPlan, registry: Registry, tables: Mapping[str, Sequence[Table]]
 ) -> Iterator[tuple[Stage, UserError]]:
     """Yield what sinks refuse of the tables that Spark knows.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.connect.checks import Report
 from holdfast.core.task import Place
-from holdfast.errors import Cancelled, HoldfastError, JobFileError, Mistake
+from holdfast.errors import Cancelled, HoldfastError, JobFileError, JobFileProblem
 from holdfast.plan.masking import masked_text
 from holdfast.plan.record import decode_spec
 from holdfast.wire.messages import LookAtJob, Looked, Told
@@ -156,7 +156,7 @@ class _Look:
             log.info("the Spark jobs of look %s are not cancelled: %s", self.order.request, error)
 
 
-def _told(mistakes: list[Mistake]) -> tuple[Told, ...]:
+def _told(mistakes: list[JobFileProblem]) -> tuple[Told, ...]:
     # A copy: the thread may still find more.
     return tuple(
         (m.place.file, m.place.line, m.place.column, masked_text(m.message))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.connect.registry import Registry
 from holdfast.connect.rejects import Counting
 from holdfast.connect.rows import Rows, Tables
-from holdfast.model.job import Job, Role, Stage, Task
+from holdfast.model.job import JobPlan, Role, Stage, TaskPlan
 from holdfast.model.table import KIND, Table
 from holdfast.plan.foresee import check_alike
 from holdfast.plan.plugins import Choice, choose_transform, context_for
@@ -42,7 +42,9 @@ class Composed:
 class Composer:
     """Composes slices of one task.  Transforms are built once and used for every slice."""
 
-    def __init__(self, job: Job, task: Task, registry: Registry, job_id: str, python: bool) -> None:
+    def __init__(
+        self, job: JobPlan, task: TaskPlan, registry: Registry, job_id: str, python: bool
+    ) -> None:
         self.stages = [job.stage(s) for s in task.stages]
         self.inside = {s.id for s in self.stages}
         self.repeatable = {

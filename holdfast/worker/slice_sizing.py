@@ -10,7 +10,7 @@ a second's worth at a time.
 import math
 from dataclasses import dataclass
 
-from holdfast.model.job import Job
+from holdfast.model.job import JobPlan
 
 ROWS_FIRST = 250_000
 ROWS_LEAST = 1_000
@@ -46,7 +46,7 @@ class Pace:
     """How many rows the slice before might have had, and how long it took."""
 
     @classmethod
-    def of(cls, job: Job, readers: int = 1) -> "Pace":
+    def of(cls, job: JobPlan, readers: int = 1) -> "Pace":
         """Return the pace a task starts with.  A job's limits are those of each of its readers."""
         interval, limit, size = (
             job.checkpoint_interval_ms, job.rows_per_second, job.bytes_per_second

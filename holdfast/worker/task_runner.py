@@ -20,7 +20,7 @@ from holdfast.connect.sink import Committable, Sink, Staging, life_of
 from holdfast.connect.source import END, Budget, Nothing, Slice, Source
 from holdfast.core.gather import Opened
 from holdfast.errors import Cancelled
-from holdfast.model.job import Job, Role, Stage, Task
+from holdfast.model.job import JobPlan, Role, Stage, TaskPlan
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 from holdfast.plan.plugins import build_plugin, context_for
@@ -45,7 +45,7 @@ def _pass(_name: str) -> None:
 class Running:
     """What a task runs as part of: its job, one life of it, and the Spark it has."""
 
-    job: Job
+    job: JobPlan
     job_id: str
     registry: Registry
     spark: "SparkSession"
@@ -101,7 +101,7 @@ class TaskRun:
     """One attempt of one task."""
 
     def __init__(
-        self, running: Running, task: Task, attempt: int, positions: Mapping[str, Plain],
+        self, running: Running, task: TaskPlan, attempt: int, positions: Mapping[str, Plain],
         opened: Sequence[Opened] | None = (),
     ) -> None:  # fmt: skip
         job, registry = running.job, running.registry

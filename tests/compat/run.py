@@ -24,7 +24,7 @@ from holdfast.cli.job_file import read_tree
 from holdfast.cli.run import report_for
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError
-from holdfast.model.job import Job, Mode
+from holdfast.model.job import JobPlan, Mode
 from holdfast.plan.record import Spec
 from holdfast.process.local_run import Embedded
 from holdfast.process.run_outcome import Outcome, Status, admit
@@ -97,7 +97,7 @@ def run_case(
     return ended
 
 
-def load(copy: Path, case: Case, registry: Registry) -> tuple[Spec, Job, list[str]]:
+def load(copy: Path, case: Case, registry: Registry) -> tuple[Spec, JobPlan, list[str]]:
     """Parse and check a job file as it comes through SeaTunnel's flag; return its warnings too."""
     report = report_for(copy, lenient=False, allow_unset=False)
     tree = read_tree(copy, case.variables, report)
@@ -111,7 +111,7 @@ def about_unknown(warnings: Sequence[str]) -> str:
     return f"warned of {unknown} unknown option(s), mistakes by our own flags" if unknown else ""
 
 
-def run(spec: Spec, job: Job, case: Case, runner: Runner) -> Outcome:
+def run(spec: Spec, job: JobPlan, case: Case, runner: Runner) -> Outcome:
     """Run a job until it ends; a streaming one until rows have moved, then cancel it."""
     number = str(time.time_ns())[:18]
     said = io.StringIO()
@@ -125,7 +125,7 @@ def run(spec: Spec, job: Job, case: Case, runner: Runner) -> Outcome:
         embedded.close()
 
 
-def watch(embedded: Embedded, job: Job, case: Case, said: io.StringIO) -> Outcome:
+def watch(embedded: Embedded, job: JobPlan, case: Case, said: io.StringIO) -> Outcome:
     """Wait for what a case is to show, and return how it ended."""
     streams = case.streaming or job.mode is Mode.STREAMING
     deadline = time.monotonic() + (STREAM_S_MAX if streams else BATCH_S_MAX)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from holdfast.connect.literals import FLOAT_MAX, WHOLE, Given, literal, row_values
 from holdfast.connect.options import option, options
 from holdfast.connect.schema import Schema
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.table import Column, Table
 from holdfast.model.tree import Scalar
 from holdfast.model.types import Type
@@ -243,7 +243,7 @@ def default_literal(column: Column, kind: Type, now: datetime) -> str | None:
         text = text.lower()
     if kind.kind == "bytes":  # SeaTunnel takes the text's own bytes here, not base64
         return f"X'{text.encode().hex()}'"
-    return literal(Scalar(text, text, Place("", 0, 0)), kind, now)
+    return literal(Scalar(text, text, SourceLocation("", 0, 0)), kind, now)
 
 
 def _fit(kind: str, field: str, name: str, value: object) -> Iterator[Problem]:

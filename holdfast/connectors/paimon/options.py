@@ -10,7 +10,7 @@ from holdfast.connectors.lake.location import place_problem, same_place
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
 from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
 from holdfast.connectors.paimon.refusals import option_refusals
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.tree import Block, Entry, Scalar
 
 SAVEPOINT_TAG = "sink.savepoint.auto-tag"
@@ -123,7 +123,7 @@ class PaimonSinkOptions(MarkDoneOptions):
 def marks_in(props: Mapping[str, str]) -> tuple[MarkDoneOptions | None, list[str]]:
     """Return what options of a table say about marking partitions, and what is wrong with it."""
     known = {info.key for info in describe(MarkDoneOptions)}
-    nowhere, report = Place("", 0, 0), Report()
+    nowhere, report = SourceLocation("", 0, 0), Report()
     entries = tuple(
         Entry(key, Scalar(text, text, nowhere), nowhere)
         for key, text in props.items()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import PurePath
 
-from holdfast.errors import JobFileError, Place
+from holdfast.errors import JobFileError, SourceLocation
 from holdfast.model.tree import Block, Node
 from holdfast.plan.formats.hocon_merge import Draft, Given, Resolver, Warn, build, build_job
 from holdfast.plan.formats.hocon_parse import Field, Include, Parser
@@ -74,7 +74,7 @@ class _Includes:
             )
         return ()
 
-    def _text(self, path: str, read: Read, place: Place) -> str | None:
+    def _text(self, path: str, read: Read, place: SourceLocation) -> str | None:
         try:
             return read(path)
         except FileNotFoundError:

@@ -8,7 +8,7 @@ fill some of them for each table.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 from holdfast.plan.formats.hocon_parse import Field, Fields, Joined, Listed, Raw, Ref
 from holdfast.plan.syntax import (
@@ -22,21 +22,21 @@ from holdfast.plan.syntax import (
     size,
 )
 
-Given = Callable[[str, Place], Node | None]
+Given = Callable[[str, SourceLocation], Node | None]
 """Return the value of a variable given from outside, or None."""
 
-Warn = Callable[[Place, str], None]
+Warn = Callable[[SourceLocation, str], None]
 
 
 @dataclass(slots=True, eq=False)
 class Slot:
     """All that was given under one key; `place` is where the key last stood."""
 
-    place: Place
+    place: SourceLocation
     dotted: bool
     versions: list["Value | More"] = field(default_factory=list)
 
-    def add(self, value: "Value | More", place: Place) -> None:
+    def add(self, value: "Value | More", place: SourceLocation) -> None:
         last = self.versions[-1] if self.versions else None
         if isinstance(last, Draft) and isinstance(value, Draft):
             last.take(value)
@@ -49,10 +49,12 @@ class Slot:
 class Draft:
     """A block that still takes fields."""
 
-    place: Place
+    place: SourceLocation
     slots: dict[str, Slot] = field(default_factory=dict)
 
-    def put(self, key: str, value: "Value | More", place: Place, dotted: bool = False) -> None:
+    def put(
+        self, key: str, value: "Value | More", place: SourceLocation, dotted: bool = False
+    ) -> None:
         self.slots.setdefault(key, Slot(place, dotted)).add(value, place)
 
     def take(self, other: "Draft") -> None:
@@ -66,7 +68,7 @@ class Many:
     """A list whose items are not resolved yet."""
 
     items: tuple["Value", ...]
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class Sides:
     """Values side by side; a bare string is the blank between two of them."""
 
     parts: tuple["Value | str", ...]
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class More:
     """An item for the end of the list that stood under the key before."""
 
     item: "Value"
-    place: Place
+    place: SourceLocation
 
 
 Value = Scalar | Ref | Draft | Many | Sides

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.tree import Scalar
 from holdfast.plan.syntax import DEPTH_MAX, At, Unreadable, plain, quote
 
@@ -35,7 +35,7 @@ class Ref:
     optional: bool
     literal: str
     scope: str
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Field:
     dotted: bool
     append: bool
     value: "Raw"
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Fields:
     """What stands between braces."""
 
     fields: tuple[Field, ...]
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Listed:
     """What stands between brackets."""
 
     items: tuple["Raw", ...]
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Joined:
     """Values that stand side by side; a bare string is the blank between two of them."""
 
     parts: tuple["Raw | str", ...]
-    place: Place
+    place: SourceLocation
 
 
 Raw = Scalar | Ref | Fields | Listed | Joined
@@ -83,7 +83,7 @@ class Include:
     name: str
     kind: str
     required: bool
-    place: Place
+    place: SourceLocation
     depth: int
     scope: str
 
@@ -379,7 +379,7 @@ def _ends_in_block(value: Raw) -> bool:
     return isinstance(last, Fields)
 
 
-def _join(parts: list[Raw | str], place: Place) -> Raw:
+def _join(parts: list[Raw | str], place: SourceLocation) -> Raw:
     """Make one value of the parts; text beside text is one text, spaces included."""
     if len(parts) == 1 and not isinstance(parts[0], str):
         return parts[0]

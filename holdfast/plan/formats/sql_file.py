@@ -13,7 +13,7 @@
 
 from dataclasses import dataclass, replace
 
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.job import Role
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 from holdfast.plan.formats.hocon import parse_hocon
@@ -188,7 +188,7 @@ def _table(name: Token, options: list[Entry]) -> _Table:
         )
     role = _text(kind.node).lower() if kind else ""
     if role not in (Role.SOURCE, Role.SINK):
-        place: Place = kind.node.place if kind else name.place
+        place: SourceLocation = kind.node.place if kind else name.place
         raise Unreadable(place, f"{name.text} needs 'type' = 'source' or 'type' = 'sink'.")
     # The tables are wired by INSERT alone; what an option says of it would contradict.
     given.pop("plugin_input", None)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.plan.syntax import Lines, Unreadable, quote
 
 _TOKEN = re.compile(
@@ -25,7 +25,7 @@ class Token:
     text: str
     start: int
     end: int
-    place: Place
+    place: SourceLocation
 
 
 def comments(text: str) -> Iterator[tuple[int, str]]:
@@ -74,7 +74,7 @@ class Statement:
         self._select = 0
 
     @property
-    def place(self) -> Place:
+    def place(self) -> SourceLocation:
         """Where the cursor stands; at the end, the last word."""
         return self.tokens[min(self.pos, len(self.tokens) - 1)].place
 

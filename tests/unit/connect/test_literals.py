@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from holdfast.connect.literals import comparable, literal
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 from holdfast.model.types import parse_type
 
-HERE = Place("job.conf", 1, 1)
+HERE = SourceLocation("job.conf", 1, 1)
 
 
 def node(value: Any) -> Node:

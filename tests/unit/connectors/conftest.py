@@ -9,11 +9,11 @@ from holdfast.connect.checks import Report
 from holdfast.connect.options import read_options
 from holdfast.connect.plugin import Context
 from holdfast.connect.sink import Staging
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.job import Mode
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 
-HERE = Place("job.conf", 1, 1)
+HERE = SourceLocation("job.conf", 1, 1)
 
 
 def as_node(value: Any) -> Node:

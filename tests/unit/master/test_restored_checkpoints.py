@@ -6,24 +6,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.gather import Counts, Opened, Written
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.master.checkpoint_content import VERSION, Content
 from holdfast.master.restored_checkpoints import Move, add, transplant
-from holdfast.model.job import Job, Mode, Role, Stage
+from holdfast.model.job import JobPlan, Mode, Role, Stage
 from holdfast.model.tree import Block
 from holdfast.plan.split import split
 
-NOWHERE = Place("job.conf", 1, 1)
+NOWHERE = SourceLocation("job.conf", 1, 1)
 
 
-def job(*wired: tuple[str, str]) -> Job:
+def job(*wired: tuple[str, str]) -> JobPlan:
     """A job of sources and sinks, each pair of which is wired."""
     sources = list(dict.fromkeys(source for source, _ in wired))
     sinks = list(dict.fromkeys(sink for _, sink in wired))
     stages = [_stage(s, Role.SOURCE, ()) for s in sources]
     stages += [_stage(t, Role.SINK, tuple(s for s, k in wired if k == t)) for t in sinks]
     pipelines = split(stages, ())
-    return Job(
+    return JobPlan(
         "a job", Mode.STREAMING, tuple(stages), pipelines, 1, None, None, 0, 0, None, None, (), (),
         "job.conf",
     )  # fmt: skip
@@ -33,7 +33,7 @@ def _stage(name: str, role: Role, inputs: tuple[str, ...]) -> Stage:
     return Stage(name, role, "P", Block((), NOWHERE), inputs, None, 1, NOWHERE)
 
 
-def saved(before: Job) -> list[Content]:
+def saved(before: JobPlan) -> list[Content]:
     """What each pipeline's checkpoint holds: a position, rows and an event time of each source."""
     return [
         Content(

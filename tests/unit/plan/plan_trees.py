@@ -9,8 +9,8 @@ from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Sink
 from holdfast.connect.source import Source
 from holdfast.connect.transform import Transform
-from holdfast.errors import Place
-from holdfast.model.job import Guarantee, Job
+from holdfast.errors import SourceLocation
+from holdfast.model.job import Guarantee, JobPlan
 from holdfast.model.secret import Secret
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 from holdfast.plan.check import check_job
@@ -95,9 +95,9 @@ class _Lines:
     def __init__(self) -> None:
         self.line = 0
 
-    def next(self) -> Place:
+    def next(self) -> SourceLocation:
         self.line += 1
-        return Place(FILE, self.line, 1)
+        return SourceLocation(FILE, self.line, 1)
 
 
 def tree(value: dict[str, Any]) -> Block:
@@ -109,19 +109,19 @@ def tree(value: dict[str, Any]) -> Block:
 
 def _node(value: Any, lines: _Lines) -> Node:
     if isinstance(value, dict):
-        place = Place(FILE, lines.line + 1, 1)
+        place = SourceLocation(FILE, lines.line + 1, 1)
         entries = []
         for key, inner in value.items():
             at = lines.next()
             entries.append(Entry(key, _node(inner, lines), at))
         return Block(tuple(entries), place)
     if isinstance(value, list):
-        place = Place(FILE, lines.line, 1)
+        place = SourceLocation(FILE, lines.line, 1)
         return Items(tuple(_node(item, lines) for item in value), place)
     text = (
         "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
     )
-    return Scalar(value, text, Place(FILE, max(lines.line, 1), 1))
+    return Scalar(value, text, SourceLocation(FILE, max(lines.line, 1), 1))
 
 
 def plugin(name: str, **given: Any) -> dict[str, Any]:
@@ -136,13 +136,13 @@ def job_tree(source: Any, transform: Any, sink: Any, **env: Any) -> Block:
     return tree({"env": given, "source": source, "transform": transform, "sink": sink})
 
 
-def check(job: Block, *, lenient: bool = False, **more: Any) -> tuple[Job | None, Report]:
+def check(job: Block, *, lenient: bool = False, **more: Any) -> tuple[JobPlan | None, Report]:
     """Check a tree against the plug-ins above."""
     report = Report(lenient=lenient)
     return check_job(job, FILE, registry(), report, **more), report
 
 
-def checked(job: Block, **more: Any) -> Job:
+def checked(job: Block, **more: Any) -> JobPlan:
     """Return the job of a tree that has no mistakes."""
     made, report = check(job, **more)
     assert not report.mistakes

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
 from holdfast.errors import UserError
-from holdfast.model.job import Job, Role
+from holdfast.model.job import JobPlan, Role
 from holdfast.plan.check import check_job
 from holdfast.plan.foresee import Foreseen, foresee
 from holdfast.plan.load import parse_job
@@ -166,7 +166,7 @@ def registry() -> Registry:
     return Registry.load()
 
 
-def job_of(parts: tuple[str, str, str]) -> Job:
+def job_of(parts: tuple[str, str, str]) -> JobPlan:
     """Return the checked job; nothing is wrong with its file."""
     source, transform, sink = parts
     text = f"env {{ job.mode = BATCH }}\nsource {{ {source} }}\n"
@@ -179,7 +179,7 @@ def job_of(parts: tuple[str, str, str]) -> Job:
     return job
 
 
-def foreseen(job: Job) -> tuple[Foreseen, list[str]]:
+def foreseen(job: JobPlan) -> tuple[Foreseen, list[str]]:
     """Return what is foreseen of a job, and its mistakes."""
     report = Report()
     seen = foresee(job, registry(), report, allow_python=True)

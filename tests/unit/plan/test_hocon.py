@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from parse_texts import env, errors, job, parsed, places, warnings
 
 from holdfast.connect.checks import Report
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.tree import Block, Plain, Scalar
 from holdfast.plan.load import parse_job
 
@@ -221,7 +221,7 @@ def test_a_substituted_value_stands_where_it_is_used() -> None:
     tree = job("n = 5\nenv {\n  a = ${n}\n}")
     block = tree.get("env")
     assert isinstance(block, Block)
-    assert block.get("a") == Scalar(5, "5", Place("job.conf", 3, 7))
+    assert block.get("a") == Scalar(5, "5", SourceLocation("job.conf", 3, 7))
 
 
 def test_other_top_level_keys_are_kept_unless_a_substitution_used_them() -> None:

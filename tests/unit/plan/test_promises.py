@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.model.job import Guarantee, Job, Role
+from holdfast.model.job import Guarantee, JobPlan, Role
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type
 from holdfast.plan.check import check_job
@@ -28,7 +28,7 @@ sink {
 PRINTED = "at-least-once (a row that is printed cannot be taken back)"
 
 
-def planned(registry: Registry) -> Job:
+def planned(registry: Registry) -> JobPlan:
     report = Report()
     tree = parse_job(TEXT, "job.conf", {}, None, report)
     assert tree

@@ -6,7 +6,7 @@ from typing import Any
 from plan_trees import checked, plugin, registry, tree
 
 from holdfast.connect.registry import Registry
-from holdfast.model.job import Job
+from holdfast.model.job import JobPlan
 from holdfast.model.table import Column, Key, Table, TablePath
 from holdfast.model.tree import Block
 from holdfast.model.types import parse_type
@@ -31,7 +31,7 @@ ORDERS = Table(
 TABLES = {"Source[0]-Rows": [ORDERS], "Source[1]-Rows": [Table(TablePath("users"))]}
 
 
-def shop() -> Job:
+def shop() -> JobPlan:
     return checked(
         tree(
             {
@@ -61,7 +61,7 @@ def shop() -> Job:
     )
 
 
-def small(**env: Any) -> Job:
+def small(**env: Any) -> JobPlan:
     return checked(tree({"env": env, "source": [plugin("Rows")], "sink": [plugin("Print")]}))
 
 

@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan_trees import checked, job_tree, plugin
 
-from holdfast.errors import Place
-from holdfast.model.job import Pipeline, Role, Stage
+from holdfast.errors import SourceLocation
+from holdfast.model.job import PipelinePlan, Role, Stage
 from holdfast.model.tree import Block
 from holdfast.plan.split import split
 
-PLACE = Place("job.conf", 1, 1)
+PLACE = SourceLocation("job.conf", 1, 1)
 
 
 def stage(name: str, *inputs: str) -> Stage:
@@ -114,7 +114,7 @@ def test_every_graph_is_split_into_whole_ordered_tasks(
 
 
 def _check_every_stage_is_in_one_pipeline(
-    stages: list[Stage], pipelines: tuple[Pipeline, ...]
+    stages: list[Stage], pipelines: tuple[PipelinePlan, ...]
 ) -> None:
     listed = [s for p in pipelines for s in p.stages]
     assert sorted(listed) == sorted(s.id for s in stages)

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from holdfast import Rows, Tables, UserError
 from holdfast.core.gather import Counts
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.job import EventTime, Role, Stage
 from holdfast.model.tree import Block
 from holdfast.worker.event_time import UNREAD_MAX, EventTimes, Watched
@@ -17,7 +17,7 @@ from tests.unit.worker.bench import SOURCE, STREAM, Bench, Play
 
 pytestmark = pytest.mark.spark
 
-HERE = Place("job.conf", 3, 5)
+HERE = SourceLocation("job.conf", 3, 5)
 MOMENT = dt.datetime(2024, 5, 1, 12, 30, 0, 250_000, dt.UTC)
 MOMENT_MS = round(MOMENT.timestamp() * 1000)
 

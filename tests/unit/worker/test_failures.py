@@ -3,12 +3,12 @@
 import pytest
 from pyspark.errors import PySparkException
 
-from holdfast.errors import Place, Unavailable, UserError
+from holdfast.errors import SourceLocation, Unavailable, UserError
 from holdfast.model.job import Role, Stage
 from holdfast.model.tree import Block
 from holdfast.worker.failures import explain
 
-HERE = Place("job.conf", 9, 1)
+HERE = SourceLocation("job.conf", 9, 1)
 SINK = Stage("Sink[0]-Console", Role.SINK, "Console", Block((), HERE), (), None, 1, HERE)
 
 CALLED = """An error occurred while calling o45.load.

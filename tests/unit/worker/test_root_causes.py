@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 
-from holdfast.errors import Place, UserError
+from holdfast.errors import SourceLocation, UserError
 from holdfast.model.job import Role, Stage
 from holdfast.model.tree import Block
 from holdfast.wire.messages import Held
@@ -143,7 +143,7 @@ def test_a_folder_that_is_a_file_is_named(play: Play, tmp_path: Path) -> None:
     assert held.fatal
 
 
-HERE = Place("job.conf", 9, 1)
+HERE = SourceLocation("job.conf", 9, 1)
 SINK = Stage("Sink[0]-Spark", Role.SINK, "Spark", Block((), HERE), (), None, 1, HERE)
 SOURCE = Stage("Source[0]-Spark", Role.SOURCE, "Spark", Block((), HERE), (), None, 1, HERE)
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.model.job import Job, Mode
+from holdfast.model.job import JobPlan, Mode
 from holdfast.worker.slice_sizing import ROWS_FIRST, ROWS_LEAST, ROWS_UNPROVEN, Pace
 
-JOB = Job(
+JOB = JobPlan(
     name="job", mode=Mode.BATCH, stages=(), pipelines=(), parallelism=1,
     checkpoint_interval_ms=10_000, checkpoint_timeout_ms=None, retry_times=3, retry_interval_s=3,
     rows_per_second=None, bytes_per_second=None, tag_filter=(), spark=(), file="job.conf",

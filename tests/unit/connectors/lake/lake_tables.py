@@ -16,7 +16,7 @@ from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.writer import IcebergSink
 from holdfast.connectors.paimon.options import PaimonSinkOptions
 from holdfast.connectors.paimon.writer import PaimonSink
-from holdfast.errors import Place as FilePlace
+from holdfast.errors import SourceLocation as FilePlace
 from holdfast.model.job import Mode, Role, Stage
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.tree import Block

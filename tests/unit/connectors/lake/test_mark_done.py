@@ -25,7 +25,7 @@ from holdfast.connectors.lake.mark_options import (
     MarkMode,
 )
 from holdfast.connectors.lake.partition_time import partition_time_ms, to_strptime
-from holdfast.errors import Place as TextPlace
+from holdfast.errors import SourceLocation as TextPlace
 from holdfast.errors import Unavailable, UserError
 from holdfast.model.secret import Secret
 from holdfast.model.tree import Block, Entry, Scalar

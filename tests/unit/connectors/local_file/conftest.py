@@ -12,11 +12,11 @@ from holdfast.connectors.files.sink_options import LocalFileSinkOptions
 from holdfast.connectors.files.source import LocalFileSource
 from holdfast.connectors.files.source_options import LocalFileSourceOptions
 from holdfast.connectors.files.writer import LocalFileSink
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.job import Mode
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 
-HERE = Place("job.conf", 1, 1)
+HERE = SourceLocation("job.conf", 1, 1)
 
 
 def node(value: Any) -> Node:

@@ -15,7 +15,7 @@ from holdfast.connectors.files.committer import Staged, commit
 from holdfast.connectors.files.opening import HIDDEN
 from holdfast.connectors.files.sweep import folders_like, safe
 from holdfast.connectors.spark import STAGED, SparkSink, SparkSinkOptions
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.job import Mode
 from holdfast.model.tree import Block, Entry, Scalar
 
@@ -129,7 +129,7 @@ def test_a_path_that_is_not_there(sink: Make, tmp_path: Path) -> None:
 
 
 def test_the_spark_sink_sweeps_too(tmp_path: Path) -> None:
-    here = Place("job.conf", 1, 1)
+    here = SourceLocation("job.conf", 1, 1)
     given = {"format": "parquet", "path": str(tmp_path / "${table_name}")}
     block = Block(tuple(Entry(k, Scalar(v, v, here), here) for k, v in given.items()), here)
     options = read_options(SparkSinkOptions, block, "Spark", Report())

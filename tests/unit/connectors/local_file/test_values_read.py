@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from holdfast.connect.rows import Rows
 from holdfast.connect.source import Budget, Slice
-from holdfast.errors import HoldfastError, Place
+from holdfast.errors import HoldfastError, SourceLocation
 from holdfast.model.job import Role, Stage
 from holdfast.model.tree import Block
 from holdfast.worker.failures import explained
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.spark
 Make = Callable[..., Any]
 
 STAGE = Stage(
-    "Source[0]-LocalFile", Role.SOURCE, "LocalFile", Block((), Place("job.conf", 3, 1)), (), None,
-    1, Place("job.conf", 3, 1),
+    "Source[0]-LocalFile", Role.SOURCE, "LocalFile", Block((), SourceLocation("job.conf", 3, 1)), (), None,
+    1, SourceLocation("job.conf", 3, 1),
 )  # fmt: skip
 
 

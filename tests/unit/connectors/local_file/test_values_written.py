@@ -18,7 +18,7 @@ from python_calamine import CalamineWorkbook
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Identifier, Staging
 from holdfast.connect.source import Budget
-from holdfast.errors import HoldfastError, Place, UserError
+from holdfast.errors import HoldfastError, SourceLocation, UserError
 from holdfast.model.job import Role, Stage
 from holdfast.model.tree import Block
 from holdfast.worker.failures import explained
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.spark
 Make = Callable[..., Any]
 
 BUDGET = Budget(None, 0.0)
-HERE = Place("job.conf", 9, 1)
+HERE = SourceLocation("job.conf", 9, 1)
 STAGE = Stage("Sink[0]-LocalFile", Role.SINK, "LocalFile", Block((), HERE), (), None, 1, HERE)
 
 

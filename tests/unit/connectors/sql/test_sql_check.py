@@ -9,11 +9,11 @@ from holdfast.connect.checks import Report
 from holdfast.connect.options import read_options
 from holdfast.connectors.sql.functions_other import FUNCTIONS
 from holdfast.connectors.sql.transform import Sql, SqlOptions
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.tree import Block, Entry, Scalar
 
 HERE = Path(__file__).parent
-PLACE = Place("job.conf", 3, 5)
+PLACE = SourceLocation("job.conf", 3, 5)
 
 
 def _mistakes(query: str) -> list[str]:
@@ -68,7 +68,7 @@ def test_every_unknown_function_is_named() -> None:
 
 def test_a_mistake_stands_at_the_query_in_the_job_file() -> None:
     text = Scalar("select a", "select a", PLACE)
-    block = Block((Entry("query", text, PLACE),), Place("job.conf", 1, 1))
+    block = Block((Entry("query", text, PLACE),), SourceLocation("job.conf", 1, 1))
     report = Report()
     assert read_options(SqlOptions, block, "Sql", report) is None
     assert [str(m) for m in report.mistakes] == [

@@ -12,11 +12,11 @@ from pyspark.sql.types import StructType
 from holdfast.connect.checks import Report
 from holdfast.connect.options import read_options
 from holdfast.connect.plugin import Context
-from holdfast.errors import Place
+from holdfast.errors import SourceLocation
 from holdfast.model.job import Mode
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 
-HERE = Place("job.conf", 1, 1)
+HERE = SourceLocation("job.conf", 1, 1)
 
 
 def node(value: Any) -> Node:
