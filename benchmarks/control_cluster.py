@@ -25,11 +25,11 @@ from holdfast.client import Client
 from holdfast.config import load_config
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.core.checkpoint import Checkpoints, Completed, Kind
+from holdfast.core.checkpoint import CheckpointKind, Checkpoints, Completed
 from holdfast.core.commit import Commits
-from holdfast.core.job import Job, JobStatus
-from holdfast.core.pipeline import STOPPED, Pipeline
-from holdfast.core.task import Place, TaskStatus
+from holdfast.core.job import JobRecord, JobStatus
+from holdfast.core.pipeline import STOPPED, PipelineRecord
+from holdfast.core.task import TaskStatus, WorkerId
 from holdfast.master.admission import new_records
 from holdfast.master.checkpoint_content import blob_name
 from holdfast.master.records import encode, job_key, pipeline_key
@@ -237,32 +237,32 @@ class Cluster:
         finally:
             await store.close()
 
-    def _blobs(self, pipeline: Pipeline) -> None:
+    def _blobs(self, pipeline: PipelineRecord) -> None:
         for one in pipeline.checkpoints.kept:
             path = self.folder / "blobs" / one.blob
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"a former leader's")
 
-    def _running(self) -> Iterator[tuple[Job, Pipeline]]:
+    def _running(self) -> Iterator[tuple[JobRecord, PipelineRecord]]:
         for number in range(self.size.jobs):
             job, pipeline = self._records(f"job-{number:05}", JobStatus.RUNNING)
             tasks = tuple(
-                replace(task, status=TaskStatus.RUNNING, place=Place(f"w{w:03}", f"w{w:03}-1"))
+                replace(task, status=TaskStatus.RUNNING, place=WorkerId(f"w{w:03}", f"w{w:03}-1"))
                 for i, task in enumerate(pipeline.tasks)
                 for w in (self._worker_of(number, i),)
             )
             yield job, replace(pipeline, tasks=tasks)
 
-    def _over(self) -> Iterator[tuple[Job, Pipeline]]:
+    def _over(self) -> Iterator[tuple[JobRecord, PipelineRecord]]:
         for number in range(self.size.tombstones):
             job, pipeline = self._records(f"over-{number:05}", JobStatus.CANCELED)
             tasks = tuple(replace(t, status=TaskStatus.DONE) for t in pipeline.tasks)
             yield replace(job, ended_s=time.time()), replace(pipeline, tasks=tasks, status=STOPPED)
 
-    def _records(self, name: str, status: JobStatus) -> tuple[Job, Pipeline]:
+    def _records(self, name: str, status: JobStatus) -> tuple[JobRecord, PipelineRecord]:
         job, (pipeline,) = new_records(name, LIFE, f"token-{name}", self.spec, self.planned)
         done = tuple(
-            Completed(n, Kind.PERIODIC, blob_name(pipeline, n, 1), n - 1, time.time())
+            Completed(n, CheckpointKind.PERIODIC, blob_name(pipeline, n, 1), n - 1, time.time())
             for n in range(1, KEPT + 1)
         )
         since_s = time.time()

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.cli.main import main
-from holdfast.core.checkpoint import CheckpointDue, CheckpointStored, Kind, TookOver
+from holdfast.core.checkpoint import CheckpointDue, CheckpointKind, CheckpointStored, TookOver
 from holdfast.core.commit import Committed
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.master import pipeline_keeper
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
@@ -152,8 +152,8 @@ def install(probe: Probe) -> None:
         probe.begin()
         init(self, *about)
 
-    def due(pipeline: Pipeline, kind: Kind) -> bool:
-        return wanted(pipeline, kind) and (probe.speed > 0 or kind is not Kind.PERIODIC)
+    def due(pipeline: PipelineRecord, kind: CheckpointKind) -> bool:
+        return wanted(pipeline, kind) and (probe.speed > 0 or kind is not CheckpointKind.PERIODIC)
 
     async def watched(parts: Any) -> None:
         await asyncio.gather(watch(parts), probe.run(parts.master))

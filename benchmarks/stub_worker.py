@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.core.gather import Acked, Counts, Staged, Written
-from holdfast.core.task import Place
+from holdfast.core.gather import Counts, StagedCommittable, TaskAck, Written
+from holdfast.core.task import WorkerId
 from holdfast.model.secret import Secret
 from holdfast.process.links import Dialer
 from holdfast.wire.messages import (
@@ -66,8 +66,8 @@ class Running:
     attempt: int
     progress: int = 0
     epochs: int = 0
-    carried: list[Staged] = field(default_factory=list)
-    answered: Acked | None = None
+    carried: list[StagedCommittable] = field(default_factory=list)
+    answered: TaskAck | None = None
 
 
 class Gate:
@@ -102,7 +102,7 @@ class StubWorker:
     def __init__(
         self, member: Member, crew: CrewFile, gate: Gate, tell: Callable[[ToLeader], None]
     ) -> None:
-        self.place = Place(member.name, member.incarnation)
+        self.place = WorkerId(member.name, member.incarnation)
         self.slots = member.slots
         self.tasks = {key: Running(attempt) for key, attempt in member.held}
         self.term = 0
@@ -156,7 +156,7 @@ class StubWorker:
     def _answer(self, running: Running, barrier: Barrier) -> None:
         self._tell(BarrierAck(self.term, barrier.key, self._acked(running, barrier)))
 
-    def _acked(self, running: Running, barrier: Barrier) -> Acked:
+    def _acked(self, running: Running, barrier: Barrier) -> TaskAck:
         if running.answered and running.answered.number == barrier.number:
             return running.answered  # asked again
         task, sink = barrier.key.task, self._crew.sink
@@ -170,8 +170,8 @@ class StubWorker:
                 for n in range(self._crew.files)
             ]},
         }  # fmt: skip
-        running.carried.append(Staged(barrier.number, sink, content))  # type: ignore[arg-type]
-        running.answered = Acked(
+        running.carried.append(StagedCommittable(barrier.number, sink, content))  # type: ignore[arg-type]
+        running.answered = TaskAck(
             barrier.number, task, running.attempt, self.place,
             tuple((source, {"next": rows}) for source in self._crew.sources[task]),
             tuple(running.carried), ended=False,

@@ -12,11 +12,11 @@ from holdfast.core.commit import COMMIT
 from holdfast.core.completion import COMPLETION
 from holdfast.core.election import ELECTION
 from holdfast.core.job import JOB
-from holdfast.core.machine import Machine
+from holdfast.core.machine import TransitionTable
 from holdfast.core.pipeline import PIPELINE
 from holdfast.core.task import TASK
 
-MACHINES: tuple[Machine, ...] = (
+MACHINES: tuple[TransitionTable, ...] = (
     ELECTION, JOB, PIPELINE, TASK, CHECKPOINT, COMPLETION, COMMIT,
 )  # fmt: skip
 
@@ -29,24 +29,24 @@ repeated, or of a former attempt; the comments in the tables say why that is har
 """
 
 
-def initial(machine: Machine) -> StrEnum:
+def initial(machine: TransitionTable) -> StrEnum:
     """Return the status in which a machine begins: the first row's."""
     return machine.rows[0][0]
 
 
-def statuses(machine: Machine) -> list[StrEnum]:
+def statuses(machine: TransitionTable) -> list[StrEnum]:
     """Return the statuses of a machine, in the order of its table."""
     found = {s: None for row in machine.rows for s in (row[0], row[2])}
     return list(found)
 
 
-def finals(machine: Machine) -> list[StrEnum]:
+def finals(machine: TransitionTable) -> list[StrEnum]:
     """Return the statuses that no row leaves."""
     left = {r[0] for r in machine.rows if r[0] is not r[2]}
     return [s for s in statuses(machine) if s not in left]
 
 
-def picture(machine: Machine) -> str:
+def picture(machine: TransitionTable) -> str:
     """Return a machine as a section with a Mermaid diagram."""
     moves: dict[tuple[StrEnum, StrEnum], list[str]] = {}
     ignored: dict[StrEnum, list[str]] = {}

@@ -7,7 +7,7 @@ would make every list slow.
 import asyncio
 import contextlib
 
-from holdfast.core.job import Job
+from holdfast.core.job import JobRecord
 from holdfast.errors import Unavailable
 from holdfast.master.records import RecordUnreadable, decode
 from holdfast.master.retention import HISTORY
@@ -25,9 +25,9 @@ class Ended:
         self.id = item.key.split("/")[1]
         self.created = item.created
         self.damage = ""
-        self.job: Job | None = None
+        self.job: JobRecord | None = None
         try:
-            self.job = decode(Job, item.value)
+            self.job = decode(JobRecord, item.value)
         except RecordUnreadable as error:
             self.damage = str(error)
 

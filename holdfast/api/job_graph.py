@@ -13,7 +13,7 @@ import msgspec
 
 from holdfast.api.datasets import Dataset, datasets_of
 from holdfast.connect.registry import Registry
-from holdfast.core.job import Job
+from holdfast.core.job import JobRecord
 from holdfast.errors import HoldfastError
 from holdfast.model import job as model
 from holdfast.model.job import Role
@@ -83,11 +83,11 @@ class Sketches:
         self._kept: OrderedDict[tuple[str, str], Sketch] = OrderedDict()
         self._planning = asyncio.Semaphore(PLANNED_AT_ONCE)
 
-    def known(self, job: Job) -> Sketch | None:
+    def known(self, job: JobRecord) -> Sketch | None:
         """Return a job's sketch, if it was made before."""
         return self._kept.get((job.id, job.incarnation))
 
-    async def of(self, job: Job) -> Sketch:
+    async def of(self, job: JobRecord) -> Sketch:
         """Return a job's sketch.  Planning takes milliseconds and so runs beside the loop."""
         found = self.known(job)
         if found:
@@ -101,7 +101,7 @@ class Sketches:
             self._kept.popitem(last=False)
         return made
 
-    def _made(self, job: Job) -> Sketch:
+    def _made(self, job: JobRecord) -> Sketch:
         try:
             spec = decode_spec(self._unseal(job.spec))
             planned = spec.job(self._registry)

@@ -22,7 +22,7 @@ from holdfast.api.job_graph import Sketch, Sketches
 from holdfast.api.status_board import Board, Sight
 from holdfast.config import OpenLineage
 from holdfast.core.checkpoint import Totals
-from holdfast.core.job import TERMINAL, Job, JobStatus
+from holdfast.core.job import TERMINAL, JobRecord, JobStatus
 from holdfast.plan.masking import masked_text
 
 log = logging.getLogger("holdfast")
@@ -52,7 +52,7 @@ class Fact:
 
     kind: str
     at_s: float
-    job: Job
+    job: JobRecord
     totals: Totals | None = None
 
 
@@ -173,7 +173,7 @@ class Lineage:
         self._trouble = ""
 
 
-def run_id(job: Job) -> str:
+def run_id(job: JobRecord) -> str:
     """Return the id of a run: one life of a job, whoever tells of it."""
     return str(uuid.uuid5(RUNS, f"{job.id}/{job.incarnation}"))
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
 from holdfast.core.job import TERMINAL
-from holdfast.core.job import Job as Record
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import JobRecord as Record
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.core.stage_match import Matching, match
 from holdfast.errors import JobFileError, UserError
@@ -132,8 +132,8 @@ class Going:
     planned: JobPlan
 
     async def begin(
-        self, given: Given, job: Record, pipelines: tuple[Pipeline, ...]
-    ) -> tuple[tuple[Record, tuple[Pipeline, ...]], Start, list[str]]:
+        self, given: Given, job: Record, pipelines: tuple[PipelineRecord, ...]
+    ) -> tuple[tuple[Record, tuple[PipelineRecord, ...]], Start, list[str]]:
         """Return the records of a life that goes on, what it begins with, and what is said of it.
 
         Nothing is written, and whatever does not fit is refused.

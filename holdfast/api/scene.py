@@ -1,7 +1,7 @@
 """What the leader knows of one job at one moment, gathered for an answer."""
 
-from holdfast.core.job import Job, JobStatus
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import JobRecord, JobStatus
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.admission import too_large
 from holdfast.master.explain import Queue, Scene
 from holdfast.master.journal import Journal
@@ -11,7 +11,11 @@ from holdfast.wire.messages import Held
 
 
 def scene_of(
-    leader: Leader, ports: Ports, journal: Journal, job: Job, pipelines: tuple[Pipeline, ...]
+    leader: Leader,
+    ports: Ports,
+    journal: Journal,
+    job: JobRecord,
+    pipelines: tuple[PipelineRecord, ...],
 ) -> Scene:
     """Return what `explain` needs."""
     keeper = leader.jobs.get(job.id)
@@ -41,14 +45,14 @@ def scene_of(
     )
 
 
-def moves_of(leader: Leader, job: Job) -> dict[tuple[int, str], str]:
+def moves_of(leader: Leader, job: JobRecord) -> dict[tuple[int, str], str]:
     """Return what becomes of a job's tasks on workers that are draining."""
     here = (i for i in leader.drains.incarnations(leader))
     mine = [(k, t) for i in here for k, t in leader.roster.on(i).items() if k.job == job.id]
     return {(k.pipeline, t.id): leader.drains.moves(k, t) for k, t in mine}
 
 
-def queue_of(leader: Leader, job: Job) -> Queue:
+def queue_of(leader: Leader, job: JobRecord) -> Queue:
     """Return where a job stands among those that wait to start, and who holds the slots."""
     living = [k for k in leader.jobs.values() if not k.terminal]
     starting = sorted((k.order, k.state.id) for k in living if k.state.status is JobStatus.PENDING)
@@ -64,14 +68,14 @@ def queue_of(leader: Leader, job: Job) -> Queue:
     return Queue(place, len(waiting), holders, too_large(job, parts, leader.crew))
 
 
-def held_of(leader: Leader, job: Job) -> dict[tuple[int, str], Held]:
+def held_of(leader: Leader, job: JobRecord) -> dict[tuple[int, str], Held]:
     """Return what workers say they hold of a job; of several attempts the latest."""
     everything = (h for seen in leader.crew.seen.values() for h in seen.hello.held)
     mine = [h for h in everything if (h.key.job, h.key.incarnation) == (job.id, job.incarnation)]
     return {(h.key.pipeline, h.key.task): h for h in sorted(mine, key=lambda h: h.attempt)}
 
 
-def waits_of(leader: Leader, job: Job) -> dict[tuple[int, str], str]:
+def waits_of(leader: Leader, job: JobRecord) -> dict[tuple[int, str], str]:
     """Return why tasks of a job have no place."""
     mine = {k: why for k, why in leader.waits.items() if k.job == job.id}
     return {(k.pipeline, k.task): w for k, w in mine.items() if k.incarnation == job.incarnation}

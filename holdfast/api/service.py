@@ -30,8 +30,8 @@ from holdfast.api.submission import Reader, read_spec
 from holdfast.api.views import Accepted, ClusterView, JobDetail, JobList, LogLines, Submit
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.core.job import Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import JobRecord
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.errors import Fenced, Unavailable, UserError
 from holdfast.master.admission import new_records, too_large
@@ -215,7 +215,7 @@ class Api:
             leader=mark.url if mark else "", sketch=await self.sketches.of(job), sight=seen,
         )  # fmt: skip
 
-    async def record(self, job_id: str) -> Job:
+    async def record(self, job_id: str) -> JobRecord:
         """Return a job's record, or what stayed of it."""
         leader = self.leading()
         keeper = leader.jobs.get(job_id) if leader else None
@@ -312,7 +312,9 @@ class Api:
                 code="master.fenced",
             ) from error
 
-    def _check_size(self, leader: Leader, job: Job, pipelines: tuple[Pipeline, ...]) -> None:
+    def _check_size(
+        self, leader: Leader, job: JobRecord, pipelines: tuple[PipelineRecord, ...]
+    ) -> None:
         """Refuse a job that the workers could never carry; a new leader must hear them first."""
         clock = self.master.ports.clock
         if clock.now() < leader.crew.since_s + SETTLED_S:
@@ -340,27 +342,27 @@ class Api:
         seal = self.seal
         return replace(spec, tree=opened_options(spec.tree, lambda text: seal.open(text, OPTION)))
 
-    async def lives(self, leader: Leader, job_id: str) -> list[Job]:
+    async def lives(self, leader: Leader, job_id: str) -> list[JobRecord]:
         """Return all that is known of the lives of an id."""
         buried = [k.state for (job, _), k in leader.graves.items() if job == job_id]
         now = [leader.jobs[job_id].state] if job_id in leader.jobs else []
         return [*now, *buried, *await self.history(job_id)]
 
-    async def history(self, job_id: str) -> list[Job]:
+    async def history(self, job_id: str) -> list[JobRecord]:
         """Return what stayed of former jobs of an id, the newest first."""
         entries, _ = await self.master.store.range(f"history/{job_id}/")
         found = sorted(entries, key=lambda i: i.created, reverse=True)
-        return [decode(Job, item.value) for item in found]
+        return [decode(JobRecord, item.value) for item in found]
 
-    async def stored(self, job_id: str) -> tuple[Job, tuple[Pipeline, ...], int]:
+    async def stored(self, job_id: str) -> tuple[JobRecord, tuple[PipelineRecord, ...], int]:
         """Read a job from the store: its records, or what stayed of it."""
         store = self.master.store
         try:
             item = await store.get(job_key(job_id))
             if item:
                 parts, revision = await store.range(f"pipeline/{job_id}/")
-                pipelines = tuple(decode(Pipeline, p.value) for p in parts)
-                return decode(Job, item.value), pipelines, revision
+                pipelines = tuple(decode(PipelineRecord, p.value) for p in parts)
+                return decode(JobRecord, item.value), pipelines, revision
             former, revision = await self.history(job_id), (await store.range("leader"))[1]
         except RecordUnreadable as error:
             raise UserError(f"Job {job_id} is damaged: {error}", code="job.damaged") from error
@@ -368,13 +370,13 @@ class Api:
             raise UserError(f"There is no job {job_id}.", code="job.unknown")
         return former[0], (), revision
 
-    async def stored_jobs(self) -> list[Job]:
+    async def stored_jobs(self) -> list[JobRecord]:
         """Return the jobs whose records can be read, the newest first."""
         items, _ = await self.master.store.range("job/")
         found = []
         for item in sorted(items, key=lambda i: i.created, reverse=True):
             with contextlib.suppress(RecordUnreadable):  # a list tells of it as damaged
-                found.append(decode(Job, item.value))
+                found.append(decode(JobRecord, item.value))
         return found
 
     def _live(self, leader: Leader, keeper: JobKeeper, sketch: Sketch) -> JobDetail:

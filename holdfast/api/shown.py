@@ -17,9 +17,9 @@ from holdfast.api.views import (
     WorkerView,
     row_of,
 )
-from holdfast.core.job import TERMINAL, Job, JobStatus
-from holdfast.core.pipeline import OVER, Pipeline
-from holdfast.core.task import Task
+from holdfast.core.job import TERMINAL, JobRecord, JobStatus
+from holdfast.core.pipeline import OVER, PipelineRecord
+from holdfast.core.task import TaskRecord
 from holdfast.master.health import Report, health_word
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
@@ -35,8 +35,8 @@ def health_told(status: JobStatus, reports: Mapping[int, Report]) -> tuple[str, 
 
 
 def detail(
-    job: Job,
-    pipelines: Iterable[Pipeline],
+    job: JobRecord,
+    pipelines: Iterable[PipelineRecord],
     *,
     revision: int,
     leader: str,
@@ -169,7 +169,7 @@ def _held(held: Held, board: Board | None, moves: str) -> HeldView:
 
 
 def _pipeline(
-    pipeline: Pipeline,
+    pipeline: PipelineRecord,
     status: JobStatus,
     reports: Mapping[int, Report],
     held: Mapping[tuple[int, str], Held],
@@ -212,7 +212,7 @@ def _pipeline(
     )
 
 
-def _task(task: Task, held: Held | None, waits: str, rate: Rate | None) -> TaskView:
+def _task(task: TaskRecord, held: Held | None, waits: str, rate: Rate | None) -> TaskView:
     place = task.place
     known = held if held and held.attempt == task.attempt else None
     counts = (known.read, known.written) if known else (0, 0)
@@ -224,7 +224,7 @@ def _task(task: Task, held: Held | None, waits: str, rate: Rate | None) -> TaskV
     )  # fmt: skip
 
 
-def _committed(job: Job, parts: list[Pipeline], sight: Sight | None) -> int | None:
+def _committed(job: JobRecord, parts: list[PipelineRecord], sight: Sight | None) -> int | None:
     if sight and sight.checks:
         return sum(c.committed.written for c in sight.checks.values())
     if job.status in TERMINAL:
@@ -235,7 +235,7 @@ def _committed(job: Job, parts: list[Pipeline], sight: Sight | None) -> int | No
     return None if unknown else sum(c.totals.written for c in known)
 
 
-def restarts_of(parts: Iterable[Pipeline], sight: Sight | None) -> int:
+def restarts_of(parts: Iterable[PipelineRecord], sight: Sight | None) -> int:
     """Return how often tasks were started anew because something was lost or failed."""
     if sight:
         return sight.restarts

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from holdfast.api.timeline import Checks, Happened, events_of
-from holdfast.core.job import Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import JobRecord
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.event_log import Trail
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
@@ -75,10 +75,10 @@ class Rate:
 class Sight:
     """One life of a job as this leader has seen it."""
 
-    job: Job
+    job: JobRecord
     checks: dict[int, Checks] = field(default_factory=dict)
     trails: dict[int, Trail] = field(default_factory=dict)
-    pipelines: dict[int, Pipeline] = field(default_factory=dict)
+    pipelines: dict[int, PipelineRecord] = field(default_factory=dict)
     rates: dict[TaskId, Rate] = field(default_factory=dict)
     restarts: int = 0
     looks: int = 0
@@ -113,7 +113,7 @@ class Board:
         self.term = 0
         self.version = 0
         self.lives: dict[str, Sight] = {}
-        self.gone: dict[str, Job] = {}
+        self.gone: dict[str, JobRecord] = {}
         self.past: dict[str, Sight] = {}
         self.stacks: OrderedDict[tuple[TaskKey, int], str] = OrderedDict()
 
@@ -181,7 +181,7 @@ class Board:
         if dirty or due:
             self._grow()
 
-    def remembered(self, job: Job) -> Sight | None:
+    def remembered(self, job: JobRecord) -> Sight | None:
         """Return how a buried life of a job went, if this leader has seen it."""
         found = self.past.get(job.id)
         return found if found and found.job.incarnation == job.incarnation else None

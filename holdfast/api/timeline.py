@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Written
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.event_log import Trail, Under
 from holdfast.plan.masking import masked_text
 
@@ -79,12 +79,12 @@ class Checks:
             for c in self.trail.checkpoints
         ]  # fmt: skip
 
-    def begin(self, pipeline: Pipeline, trail: Trail, term: int) -> None:
+    def begin(self, pipeline: PipelineRecord, trail: Trail, term: int) -> None:
         """Start with what is known; nothing of a former term is counted."""
         self.counted = max((c.number for c in trail.checkpoints if c.term != term), default=0)
         self.take(pipeline, trail)
 
-    def take(self, pipeline: Pipeline, trail: Trail) -> None:
+    def take(self, pipeline: PipelineRecord, trail: Trail) -> None:
         """Take in how the record stands and what its trail tells."""
         fresh = [c for c in trail.checkpoints if c.number > self.counted]
         self.completed += sum(c.complete for c in fresh)

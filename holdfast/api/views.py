@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from holdfast.api.problems import Problem as Problem
-from holdfast.core.job import TERMINAL, Job
+from holdfast.core.job import TERMINAL, JobRecord
 from holdfast.master.records import RecordUnreadable, decode
 from holdfast.plan.masking import masked_text
 from holdfast.store.contract import Item
@@ -272,13 +272,13 @@ class LogLines(msgspec.Struct):
 def row(item: Item) -> JobRow:
     """Return the row of a job record, or of what stayed of it."""
     try:
-        job = decode(Job, item.value)
+        job = decode(JobRecord, item.value)
     except RecordUnreadable as error:
         return JobRow(item.key.split("/")[1], "", "", "DAMAGED", str(error), 0.0, 0.0)
     return row_of(job)
 
 
-def row_of(job: Job) -> JobRow:
+def row_of(job: JobRecord) -> JobRow:
     """Return the row of a job as its record shows it."""
     totals = job.totals
     return JobRow(

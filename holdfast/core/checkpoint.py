@@ -9,10 +9,10 @@ that points at its blob.
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from holdfast.core.machine import Machine
+from holdfast.core.machine import TransitionTable
 
 
-class Kind(StrEnum):
+class CheckpointKind(StrEnum):
     """Why a checkpoint is taken."""
 
     PERIODIC = "periodic"
@@ -34,7 +34,7 @@ IDLE, PENDING = CheckpointStatus
 class CheckpointDue:
     """It is time for a checkpoint; `term` is the leader's that gathers for it."""
 
-    kind: Kind
+    kind: CheckpointKind
     term: int
 
 
@@ -113,7 +113,7 @@ class TookOver:
     term: int
 
 
-CHECKPOINT = Machine(
+CHECKPOINT = TransitionTable(
     "checkpoint",
     [
         # from   on                to
@@ -142,7 +142,7 @@ class Completed:
     """
 
     number: int
-    kind: Kind
+    kind: CheckpointKind
     blob: str
     previous: int
     at_s: float = 0.0
@@ -155,7 +155,7 @@ class Pending:
     """A checkpoint that barriers are out for, under this term."""
 
     number: int
-    kind: Kind
+    kind: CheckpointKind
     term: int
 
 
@@ -169,7 +169,7 @@ class Savepoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Silent:
+class UnansweredCheckpoint:
     """An attempt that stood still and has not answered the last checkpoints, and how many."""
 
     task: str
@@ -191,7 +191,7 @@ class Checkpoints:
     kept: tuple[Completed, ...] = ()
     failed_in_a_row: int = 0
     last_failure: str = ""
-    silent: tuple[Silent, ...] = ()
+    silent: tuple[UnansweredCheckpoint, ...] = ()
     lost: tuple[int, ...] = ()
 
     @property
@@ -255,7 +255,7 @@ def _failed(
     times = {(s.task, s.attempt): s.times for s in old.silent}
     again = old.silent
     if silent is not None:
-        again = tuple(Silent(*who, times.get(who, 0) + 1) for who in silent)
+        again = tuple(UnansweredCheckpoint(*who, times.get(who, 0) + 1) for who in silent)
     return replace(
         old,
         pending=None,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from holdfast.core.checkpoint import CheckpointLost, Completed
-from holdfast.core.machine import Machine
+from holdfast.core.machine import TransitionTable
 
 
 class CommitStatus(StrEnum):
@@ -46,7 +46,7 @@ class Listened:
     state: str
 
 
-COMMIT = Machine(
+COMMIT = TransitionTable(
     "commit",
     [
         # from       on                   to

@@ -8,8 +8,8 @@ same step that records its new attempt.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.core.machine import Machine
-from holdfast.core.task import Place, Task
+from holdfast.core.machine import TransitionTable
+from holdfast.core.task import TaskRecord, WorkerId
 
 
 class CompletionStatus(StrEnum):
@@ -29,17 +29,17 @@ class SourceEnded:
     task: str
     source: str
     attempt: int
-    place: Place
+    place: WorkerId
 
 
 @dataclass(frozen=True, slots=True)
 class TasksChanged:
     """Tasks may have begun a new attempt."""
 
-    tasks: tuple[Task, ...]
+    tasks: tuple[TaskRecord, ...]
 
 
-COMPLETION = Machine(
+COMPLETION = TransitionTable(
     "completion",
     [
         # from    on            to
@@ -53,7 +53,7 @@ COMPLETION = Machine(
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Ready:
+class SourceEnd:
     """One source at its end, as one attempt reported it."""
 
     source: str
@@ -67,7 +67,7 @@ class Completion:
     """The sources of a pipeline, and those that are at their end."""
 
     sources: tuple[str, ...]
-    ready: tuple[Ready, ...] = ()
+    ready: tuple[SourceEnd, ...] = ()
 
     @property
     def status(self) -> CompletionStatus:
@@ -80,7 +80,7 @@ class Completion:
         return _entry(event) in self.ready
 
 
-def step(old: Completion, event: object, tasks: tuple[Task, ...]) -> Completion:
+def step(old: Completion, event: object, tasks: tuple[TaskRecord, ...]) -> Completion:
     """Return the completion after `event`; `tasks` are the present attempts."""
     new = old
     match event:
@@ -97,5 +97,5 @@ def step(old: Completion, event: object, tasks: tuple[Task, ...]) -> Completion:
     return new
 
 
-def _entry(event: SourceEnded) -> Ready:
-    return Ready(event.source, event.task, event.attempt, event.place.incarnation)
+def _entry(event: SourceEnded) -> SourceEnd:
+    return SourceEnd(event.source, event.task, event.attempt, event.place.incarnation)

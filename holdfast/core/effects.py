@@ -6,11 +6,11 @@ recovery needs no code of its own.  Every effect is safe to repeat.
 
 from dataclasses import dataclass
 
-from holdfast.core.checkpoint import Completed, Kind
+from holdfast.core.checkpoint import CheckpointKind, Completed
 from holdfast.core.commit import CommitStatus
 from holdfast.core.former_commits import Former, next_of
-from holdfast.core.pipeline import ACTIVE, OVER, Pipeline, wanted
-from holdfast.core.task import Place, Task, TaskStatus
+from holdfast.core.pipeline import ACTIVE, OVER, PipelineRecord, wanted
+from holdfast.core.task import TaskRecord, TaskStatus, WorkerId
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Deploy:
 
     task: str
     attempt: int
-    place: Place
+    place: WorkerId
     restore: str | None
 
 
@@ -38,7 +38,7 @@ class GiveUp:
 
     task: str
     attempt: int
-    place: Place
+    place: WorkerId
     times: int
 
 
@@ -46,7 +46,7 @@ class GiveUp:
 class StartCheckpoint:
     """Begin a checkpoint that does not wait for the timer."""
 
-    kind: Kind
+    kind: CheckpointKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Gather:
     """Send barriers for the pending checkpoint and gather the answers."""
 
     number: int
-    kind: Kind
+    kind: CheckpointKind
     through: int
 
 
@@ -96,7 +96,7 @@ Effect = (
 )  # fmt: skip
 
 
-def owed(pipeline: Pipeline) -> tuple[Effect, ...]:
+def owed(pipeline: PipelineRecord) -> tuple[Effect, ...]:
     """Return every effect this record still requires, in the order to start them."""
     first = next_of(pipeline.formers) if pipeline.status is ACTIVE else None
     if first:
@@ -110,7 +110,7 @@ def owed(pipeline: Pipeline) -> tuple[Effect, ...]:
     return tuple(effects)
 
 
-def restore_from(pipeline: Pipeline) -> str | None:
+def restore_from(pipeline: PipelineRecord) -> str | None:
     """Return the blob a new attempt starts from: the latest complete one of this incarnation.
 
     The declared restore source counts only while there is none; nothing never counts over one.
@@ -119,7 +119,7 @@ def restore_from(pipeline: Pipeline) -> str | None:
     return latest.blob if latest else pipeline.restore
 
 
-def _commits(pipeline: Pipeline) -> list[Effect]:
+def _commits(pipeline: PipelineRecord) -> list[Effect]:
     commits = pipeline.commits
     match commits.status:
         case CommitStatus.COMMITTING:
@@ -130,7 +130,7 @@ def _commits(pipeline: Pipeline) -> list[Effect]:
             return []
 
 
-def _tasks(pipeline: Pipeline) -> list[Effect]:
+def _tasks(pipeline: PipelineRecord) -> list[Effect]:
     effects: list[Effect] = []
     for task in pipeline.tasks:
         if task.status is TaskStatus.WAITING:
@@ -146,31 +146,31 @@ def _tasks(pipeline: Pipeline) -> list[Effect]:
     return effects
 
 
-def _unanswered(pipeline: Pipeline, task: Task) -> int:
+def _unanswered(pipeline: PipelineRecord, task: TaskRecord) -> int:
     """Return how many checkpoints in a row a task's attempt stood still and did not answer."""
     silent = pipeline.checkpoints.silent
     found = [s.times for s in silent if (s.task, s.attempt) == (task.id, task.attempt)]
     return max(found, default=0)
 
 
-def _checkpoints(pipeline: Pipeline) -> list[Effect]:
+def _checkpoints(pipeline: PipelineRecord) -> list[Effect]:
     pending = pipeline.checkpoints.pending
     if pending:
         return [Gather(pending.number, pending.kind, pipeline.commits.through)]
-    kinds = [Kind.SAVEPOINT, Kind.FINAL]
+    kinds = [CheckpointKind.SAVEPOINT, CheckpointKind.FINAL]
     # Periodic ones wait for the keeper's timer, unless a task is to go on elsewhere.  After a
     # failure that waits for the timer, too.
     if any(t.to for t in pipeline.tasks) and not pipeline.checkpoints.failed_in_a_row:
-        kinds.append(Kind.PERIODIC)
+        kinds.append(CheckpointKind.PERIODIC)
     return [StartCheckpoint(k) for k in kinds if wanted(pipeline, k)]
 
 
-def _droppable(pipeline: Pipeline) -> list[Effect]:
+def _droppable(pipeline: PipelineRecord) -> list[Effect]:
     """Old checkpoints beyond the number to keep.
 
     Never the latest, never a savepoint, never one whose commit is still owed.
     """
-    kept = [c for c in pipeline.checkpoints.kept if c.kind is not Kind.SAVEPOINT]
+    kept = [c for c in pipeline.checkpoints.kept if c.kind is not CheckpointKind.SAVEPOINT]
     old = kept[: -pipeline.retained] if pipeline.retained else kept[:-1]
     settled = [c for c in old if c.number <= pipeline.commits.listened]
     return [DropBlob(c.number, c.blob) for c in settled if c != pipeline.checkpoints.latest]

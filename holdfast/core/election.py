@@ -8,7 +8,7 @@ the lease lapse, so that two masters never act at once even if one of them was p
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from holdfast.core.machine import Machine
+from holdfast.core.machine import TransitionTable
 
 ACT_SHARE = 0.6
 """Share of the lease after its last confirmation during which a leader may act."""
@@ -44,7 +44,7 @@ class LeadershipLost:
     """The lease lapsed, or the leader key is another's."""
 
 
-ELECTION = Machine(
+ELECTION = TransitionTable(
     "election",
     [
         # from    on               to

@@ -7,13 +7,13 @@ the next checkpoint instead.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from holdfast.core.checkpoint import Kind, Pending, Totals
-from holdfast.core.task import Place, Task
+from holdfast.core.checkpoint import CheckpointKind, Pending, Totals
+from holdfast.core.task import TaskRecord, WorkerId
 from holdfast.model.tree import Plain
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedCommittable:
     """One committable and the number of the checkpoint under which its rows were staged."""
 
     created: int
@@ -60,7 +60,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Acked:
+class TaskAck:
     """A task's answer to a barrier: where it reads next, and what it has staged.
 
     What a complete checkpoint holds is not said again: however many of them wait for their
@@ -75,9 +75,9 @@ class Acked:
     number: int
     task: str
     attempt: int
-    place: Place
+    place: WorkerId
     positions: tuple[tuple[str, Plain], ...]
-    staged: tuple[Staged, ...]
+    staged: tuple[StagedCommittable, ...]
     ended: bool
     watermark: int | None = None
     idle: bool = False
@@ -86,13 +86,13 @@ class Acked:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathering:
+class CheckpointRound:
     """The acknowledgements so far, and the tasks still missing."""
 
     number: int
-    kind: Kind
+    kind: CheckpointKind
     waiting: tuple[str, ...]
-    acks: tuple[Acked, ...] = ()
+    acks: tuple[TaskAck, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -100,12 +100,14 @@ class Gathering:
         return not self.waiting
 
 
-def begin(pending: Pending, tasks: tuple[Task, ...]) -> Gathering:
+def begin(pending: Pending, tasks: tuple[TaskRecord, ...]) -> CheckpointRound:
     """Start gathering: every task must answer."""
-    return Gathering(pending.number, pending.kind, tuple(t.id for t in tasks))
+    return CheckpointRound(pending.number, pending.kind, tuple(t.id for t in tasks))
 
 
-def take(old: Gathering, ack: Acked, tasks: tuple[Task, ...]) -> Gathering | str:
+def take(
+    old: CheckpointRound, ack: TaskAck, tasks: tuple[TaskRecord, ...]
+) -> CheckpointRound | str:
     """Return the gathering with one more answer, or the reason why the checkpoint must fail.
 
     Answers to other checkpoints, of former attempts or given before do not count.  A final
@@ -114,13 +116,13 @@ def take(old: Gathering, ack: Acked, tasks: tuple[Task, ...]) -> Gathering | str
     current = any(t.id == ack.task and t.runs_as(ack.attempt, ack.place) for t in tasks)
     if ack.number != old.number or ack.task not in old.waiting or not current:
         return old
-    if old.kind is Kind.FINAL and not ack.ended:
+    if old.kind is CheckpointKind.FINAL and not ack.ended:
         return f"task {ack.task} is not at the end of its input"
     waiting = tuple(t for t in old.waiting if t != ack.task)
     return replace(old, waiting=waiting, acks=(*old.acks, ack))
 
 
-def opened(acks: tuple[Acked, ...]) -> tuple[Opened, ...] | None:
+def opened(acks: tuple[TaskAck, ...]) -> tuple[Opened, ...] | None:
     """Return every table that is opened; None if a task started from a state that cannot say."""
     known = [a.opened for a in acks]
     if None in known:
@@ -128,7 +130,7 @@ def opened(acks: tuple[Acked, ...]) -> tuple[Opened, ...] | None:
     return tuple(dict.fromkeys(o for some in known for o in some or ()))
 
 
-def totals(acks: tuple[Acked, ...]) -> Totals:
+def totals(acks: tuple[TaskAck, ...]) -> Totals:
     """Return the sums over all tasks."""
     written = [w for a in acks for w in a.counts.written]
     return Totals(
@@ -139,7 +141,7 @@ def totals(acks: tuple[Acked, ...]) -> Totals:
     )
 
 
-def watermark(acks: tuple[Acked, ...]) -> int | None:
+def watermark(acks: tuple[TaskAck, ...]) -> int | None:
     """Return the watermark of a checkpoint; None if it is unknown."""
     return least((a.watermark, a.idle) for a in acks)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from holdfast.core.checkpoint import Totals
-from holdfast.core.machine import Machine
-from holdfast.core.pipeline import ACTIVE, FAILED, FAILING, FINISHED, OVER, Pipeline
+from holdfast.core.machine import TransitionTable
+from holdfast.core.pipeline import ACTIVE, FAILED, FAILING, FINISHED, OVER, PipelineRecord
 from holdfast.core.task import TaskStatus
 from holdfast.core.unfinished import Abandoned, abandoned
 
@@ -41,7 +41,7 @@ TERMINAL = (S.FINISHED, S.FAILED, S.CANCELED, S.SAVEPOINT_DONE)
 class PipelinesSeen:
     """How the job's pipelines stand, as their records say.  `at_s` is a date for people."""
 
-    pipelines: tuple[Pipeline, ...]
+    pipelines: tuple[PipelineRecord, ...]
     at_s: float = 0.0
 
 
@@ -59,7 +59,7 @@ class SavepointWanted:
     request: str
 
 
-JOB = Machine(
+JOB = TransitionTable(
     "job",
     [
         # from        on            to
@@ -131,7 +131,7 @@ Effect = AskStop | AskAbandon | AskSavepoint | DropSavepoint | CleanUp
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobRecord:
     """All durable state of a job that is not one pipeline's.
 
     `token` is the submitter's: a repeated submit with it is the same submit.  `life` counts the
@@ -161,7 +161,7 @@ class Job:
     abandoned: tuple[Abandoned, ...] = ()
 
 
-def step(old: Job, event: object) -> Job:
+def step(old: JobRecord, event: object) -> JobRecord:
     """Return the job after `event`.  A terminal job never changes."""
     new = old
     match event:
@@ -180,7 +180,7 @@ def step(old: Job, event: object) -> Job:
     return new
 
 
-def owed(job: Job, pipelines: tuple[Pipeline, ...]) -> tuple[Effect, ...]:
+def owed(job: JobRecord, pipelines: tuple[PipelineRecord, ...]) -> tuple[Effect, ...]:
     """Return what the job's status still requires of its pipelines, or of the janitor."""
     if job.status in TERMINAL:
         return (CleanUp(),)
@@ -194,7 +194,7 @@ def owed(job: Job, pipelines: tuple[Pipeline, ...]) -> tuple[Effect, ...]:
     return tuple(DropSavepoint(p.number) for p in active if p.savepoint)
 
 
-def _seen(job: Job, pipelines: tuple[Pipeline, ...]) -> Job:
+def _seen(job: JobRecord, pipelines: tuple[PipelineRecord, ...]) -> JobRecord:
     over = all(p.status in OVER for p in pipelines)
     failing = next((p for p in pipelines if p.status in (FAILING, FAILED)), None)
     match job.status:
@@ -215,12 +215,12 @@ def _seen(job: Job, pipelines: tuple[Pipeline, ...]) -> Job:
     return job
 
 
-def _started(pipelines: tuple[Pipeline, ...]) -> bool:
+def _started(pipelines: tuple[PipelineRecord, ...]) -> bool:
     tasks = [t for p in pipelines for t in p.tasks]
     return all(t.status is not TaskStatus.WAITING or t.attempt > 1 for t in tasks)
 
 
-def _saving(job: Job, pipelines: tuple[Pipeline, ...], over: bool) -> Job:
+def _saving(job: JobRecord, pipelines: tuple[PipelineRecord, ...], over: bool) -> JobRecord:
     """A savepoint is one thing: every pipeline has its part, or there is none."""
     if job.saved:
         return replace(job, status=S.SAVEPOINT_DONE) if over else job
@@ -236,7 +236,7 @@ def _saving(job: Job, pipelines: tuple[Pipeline, ...], over: bool) -> Job:
     return replace(job, saved=tuple(parts)) if len(parts) == len(pipelines) else job
 
 
-def _ended(job: Job, pipelines: tuple[Pipeline, ...]) -> Job:
+def _ended(job: JobRecord, pipelines: tuple[PipelineRecord, ...]) -> JobRecord:
     """Note what is complete and not surely visible, or has not been heard of."""
     left = abandoned(pipelines)
     reason = job.reason
@@ -246,13 +246,13 @@ def _ended(job: Job, pipelines: tuple[Pipeline, ...]) -> Job:
     return replace(job, abandoned=left, reason=reason)
 
 
-def _totals(pipelines: tuple[Pipeline, ...]) -> Totals:
+def _totals(pipelines: tuple[PipelineRecord, ...]) -> Totals:
     """Return what the last complete checkpoints have counted."""
     done = [p.checkpoints.latest.totals for p in pipelines if p.checkpoints.latest]
     return sum(done, Totals())
 
 
-def _why(pipeline: Pipeline) -> str:
+def _why(pipeline: PipelineRecord) -> str:
     last = pipeline.failures[-1] if pipeline.failures else None
     if not last:
         return "A pipeline failed."

@@ -10,7 +10,7 @@ from enum import StrEnum
 Row = tuple[StrEnum, type, StrEnum]
 
 
-class Machine:
+class TransitionTable:
     """A named table.  `taken` collects the rows that were used, for the test that asks for all."""
 
     def __init__(self, name: str, rows: Sequence[Row]) -> None:

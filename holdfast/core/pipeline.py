@@ -13,10 +13,10 @@ from holdfast.core.checkpoint import (
     BlobDropped,
     CheckpointDue,
     CheckpointFailed,
+    CheckpointKind,
     CheckpointLost,
     Checkpoints,
     CheckpointStored,
-    Kind,
     Savepoint,
     TookOver,
 )
@@ -30,15 +30,15 @@ from holdfast.core.commit import (
 )
 from holdfast.core.completion import Completion, CompletionStatus, SourceEnded, TasksChanged
 from holdfast.core.former_commits import Former
-from holdfast.core.machine import Machine
+from holdfast.core.machine import TransitionTable
 from holdfast.core.policy import Policy
 from holdfast.core.task import (
-    Task,
     TaskFailed,
     TaskHandedOver,
     TaskMoves,
     TaskOver,
     TaskPlaced,
+    TaskRecord,
     TaskStarted,
     TaskStatus,
     WorkerLost,
@@ -101,7 +101,7 @@ class FormerMoved:
     what: Committed | Listened
 
 
-PIPELINE = Machine(
+PIPELINE = TransitionTable(
     "pipeline",
     [
         # from     on         to
@@ -156,13 +156,13 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class PipelineRecord:
     """All durable state of one pipeline of one incarnation of a job."""
 
     job: str
     incarnation: str
     number: int
-    tasks: tuple[Task, ...]
+    tasks: tuple[TaskRecord, ...]
     completion: Completion
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     commits: Commits = field(default_factory=Commits)
@@ -186,7 +186,7 @@ class Pipeline:
         return self.status is ACTIVE and former_commits.next_of(self.formers) is not None
 
 
-def step(old: Pipeline, event: object) -> Pipeline:
+def step(old: PipelineRecord, event: object) -> PipelineRecord:
     """Return the pipeline after `event`.  The caller saves it before it does what is owed."""
     match event:
         case TaskPlaced() | TaskStarted() | TaskFailed() | WorkerLost():
@@ -218,7 +218,7 @@ def step(old: Pipeline, event: object) -> Pipeline:
             new = replace(old, savepoint=Savepoint(request))
         case SavepointDropped():
             pending = old.checkpoints.pending
-            saving = pending is not None and pending.kind is Kind.SAVEPOINT
+            saving = pending is not None and pending.kind is CheckpointKind.SAVEPOINT
             new = _fail_pending(old, "the savepoint was given up") if saving else old
             new = replace(new, savepoint=None)
         case BlobDropped():
@@ -234,7 +234,7 @@ def step(old: Pipeline, event: object) -> Pipeline:
     return new
 
 
-def wanted(pipeline: Pipeline, kind: Kind) -> bool:
+def wanted(pipeline: PipelineRecord, kind: CheckpointKind) -> bool:
     """Say whether a checkpoint of this kind may start now.
 
     A savepoint goes first and is the last; the final one needs every source at its end.
@@ -243,15 +243,15 @@ def wanted(pipeline: Pipeline, kind: Kind) -> bool:
         return False
     if any(t.status is not TaskStatus.RUNNING for t in pipeline.tasks):
         return False  # a task that does not run cannot answer
-    if kind is Kind.PERIODIC and len(pipeline.commits.waiting) >= WAITING_MAX:
+    if kind is CheckpointKind.PERIODIC and len(pipeline.commits.waiting) >= WAITING_MAX:
         return False  # writers go on, and stage what the next one will hold
     if pipeline.savepoint:
-        return kind is Kind.SAVEPOINT and pipeline.savepoint.number is None
+        return kind is CheckpointKind.SAVEPOINT and pipeline.savepoint.number is None
     ended = pipeline.completion.status is CompletionStatus.ENDED
-    return kind is (Kind.FINAL if ended else Kind.PERIODIC)
+    return kind is (CheckpointKind.FINAL if ended else CheckpointKind.PERIODIC)
 
 
-def may_move(pipeline: Pipeline, name: str) -> bool:
+def may_move(pipeline: PipelineRecord, name: str) -> bool:
     """Say whether a task may go on elsewhere: from a checkpoint that is soon taken.
 
     One that takes none before its end, or is about to end, ends where it is.  One that has not
@@ -265,21 +265,21 @@ def may_move(pipeline: Pipeline, name: str) -> bool:
     return found.live and pipeline.policy.periodic and not _about_to_end(pipeline)
 
 
-def _about_to_end(pipeline: Pipeline) -> bool:
+def _about_to_end(pipeline: PipelineRecord) -> bool:
     return bool(pipeline.savepoint) or pipeline.completion.status is CompletionStatus.ENDED
 
 
-def _moved(one: Task, event: TaskMoves) -> Task:
+def _moved(one: TaskRecord, event: TaskMoves) -> TaskRecord:
     """Let an order reach its task, unless it is of a former attempt."""
     meant = one.id == event.task and one.live and one.runs_as(event.attempt, event.place)
     return task.step(one, event) if meant else one
 
 
-def _handed_over(one: Task) -> Task:
+def _handed_over(one: TaskRecord) -> TaskRecord:
     return task.step(one, TaskHandedOver()) if one.to else one
 
 
-def _with_tasks(pipeline: Pipeline, tasks: tuple[Task, ...]) -> Pipeline:
+def _with_tasks(pipeline: PipelineRecord, tasks: tuple[TaskRecord, ...]) -> PipelineRecord:
     """Return it with its tasks changed, and no end that a former attempt has told of."""
     if all(old.attempt == new.attempt for old, new in zip(pipeline.tasks, tasks, strict=True)):
         return replace(pipeline, tasks=tasks)
@@ -287,7 +287,7 @@ def _with_tasks(pipeline: Pipeline, tasks: tuple[Task, ...]) -> Pipeline:
     return replace(pipeline, tasks=tasks, completion=ended)
 
 
-def _former_moved(old: Pipeline, index: int, what: Committed | Listened) -> Pipeline:
+def _former_moved(old: PipelineRecord, index: int, what: Committed | Listened) -> PipelineRecord:
     """Take in what a former life's commit has brought: its watermark, and what listeners know."""
     now = former_commits.step(old.formers[index], what)
     if now == old.formers[index]:
@@ -302,7 +302,7 @@ def _former_moved(old: Pipeline, index: int, what: Committed | Listened) -> Pipe
     return replace(old, formers=formers, commits=commits)
 
 
-def _task_event(old: Pipeline, event: object) -> Pipeline:
+def _task_event(old: PipelineRecord, event: object) -> PipelineRecord:
     """Let an event reach its task; a task that begins anew takes its neighbours' facts with it."""
     named = getattr(event, "task", None)
     tasks = tuple(task.step(t, event) if named is None or t.id == named else t for t in old.tasks)
@@ -329,28 +329,28 @@ def _task_event(old: Pipeline, event: object) -> Pipeline:
     return new
 
 
-def _checkpoint_event(old: Pipeline, event: object) -> Pipeline:
+def _checkpoint_event(old: PipelineRecord, event: object) -> PipelineRecord:
     new = replace(old, checkpoints=checkpoint.step(old.checkpoints, event))
     before, after = old.checkpoints, new.checkpoints
     if after.latest != before.latest and after.latest:
         done = after.latest
         new = replace(new, commits=commit.step(old.commits, CheckpointCompleted(done)))
-        if done.kind is Kind.FINAL:
+        if done.kind is CheckpointKind.FINAL:
             # Proven to be at their end, the tasks are of no more use: losing one changes nothing.
             new = replace(_over(new), final=done.number)
-        elif done.kind is Kind.SAVEPOINT and new.savepoint:
+        elif done.kind is CheckpointKind.SAVEPOINT and new.savepoint:
             new = replace(new, savepoint=replace(new.savepoint, number=done.number))
-        elif done.kind is Kind.PERIODIC and not _about_to_end(new):
+        elif done.kind is CheckpointKind.PERIODIC and not _about_to_end(new):
             # Whatever leaves its worker goes on from here: nothing before it is read again.
             new = _with_tasks(new, tuple(_handed_over(t) for t in new.tasks))
-    elif before.pending and not after.pending and before.pending.kind is Kind.SAVEPOINT:
+    elif before.pending and not after.pending and before.pending.kind is CheckpointKind.SAVEPOINT:
         assert new.savepoint
         failures = new.savepoint.failures + 1
         new = replace(new, savepoint=replace(new.savepoint, failures=failures))
     return new
 
 
-def _lost(old: Pipeline, event: CheckpointLost) -> Pipeline:
+def _lost(old: PipelineRecord, event: CheckpointLost) -> PipelineRecord:
     """Go back to the checkpoint before a lost one; fail where that could break a promise."""
     reason = f"Checkpoint {event.number} is lost. {event.reason}"
     why = rollback.irreplaceable(old, event)
@@ -363,30 +363,30 @@ def _lost(old: Pipeline, event: CheckpointLost) -> Pipeline:
     return _noted(new, Failure("", 0, said))
 
 
-def _doomed(old: Pipeline, reason: str) -> Pipeline:
+def _doomed(old: PipelineRecord, reason: str) -> PipelineRecord:
     return _noted(replace(_no_more_tasks(old, reason), status=FAILED), Failure("", 0, reason))
 
 
-def _noted(pipeline: Pipeline, *failures: Failure) -> Pipeline:
+def _noted(pipeline: PipelineRecord, *failures: Failure) -> PipelineRecord:
     return replace(pipeline, failures=(*pipeline.failures, *failures)[-FAILURES_KEPT:])
 
 
-def _fail_pending(pipeline: Pipeline, reason: str) -> Pipeline:
+def _fail_pending(pipeline: PipelineRecord, reason: str) -> PipelineRecord:
     pending = pipeline.checkpoints.pending
     if not pending:
         return pipeline
     return _checkpoint_event(pipeline, CheckpointFailed(pending.number, reason))
 
 
-def _no_more_tasks(pipeline: Pipeline, reason: str) -> Pipeline:
+def _no_more_tasks(pipeline: PipelineRecord, reason: str) -> PipelineRecord:
     return _over(_fail_pending(pipeline, reason))
 
 
-def _over(pipeline: Pipeline) -> Pipeline:
+def _over(pipeline: PipelineRecord) -> PipelineRecord:
     return replace(pipeline, tasks=tuple(task.step(t, TaskOver()) for t in pipeline.tasks))
 
 
-def _settled(pipeline: Pipeline) -> Pipeline:
+def _settled(pipeline: PipelineRecord) -> PipelineRecord:
     """Move on once nothing is left to commit."""
     if pipeline.commits.status is not CommitStatus.SETTLED:
         return pipeline

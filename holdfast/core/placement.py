@@ -8,7 +8,7 @@ what workers say they run and what records have placed on them.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.core.task import Place
+from holdfast.core.task import WorkerId
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Wanted:
 class Room:
     """A worker with its free slots and tags.  One that is `draining` gets nothing new."""
 
-    place: Place
+    place: WorkerId
     free: int
     tags: tuple[tuple[str, str], ...] = ()
     draining: bool = False
@@ -44,7 +44,7 @@ class Placed:
     """A choice."""
 
     wanted: Wanted
-    place: Place
+    place: WorkerId
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ def _groups(wanted: Sequence[Wanted]) -> list[list[Wanted]]:
 
 def _fit(
     group: Sequence[Wanted],
-    free: dict[Place, int],
-    tags: Mapping[Place, tuple[tuple[str, str], ...]],
+    free: dict[WorkerId, int],
+    tags: Mapping[WorkerId, tuple[tuple[str, str], ...]],
 ) -> list[Placed] | None:
     """Place a whole group on the emptiest workers, or nothing of it."""
     left = dict(free)
@@ -114,8 +114,8 @@ def _fit(
 
 def _why(
     group: Sequence[Wanted],
-    free: Mapping[Place, int],
-    tags: Mapping[Place, tuple[tuple[str, str], ...]],
+    free: Mapping[WorkerId, int],
+    tags: Mapping[WorkerId, tuple[tuple[str, str], ...]],
 ) -> str:
     if not free:
         return "no worker is connected"

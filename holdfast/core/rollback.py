@@ -9,28 +9,28 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.core import checkpoint, commit, completion, task
-from holdfast.core.checkpoint import CheckpointLost, Kind
+from holdfast.core.checkpoint import CheckpointKind, CheckpointLost
 from holdfast.core.completion import TasksChanged
 from holdfast.core.task import TaskRolledBack, TaskStatus
 
 if TYPE_CHECKING:  # a pipeline's step goes this way, so it imports us
-    from holdfast.core.pipeline import Pipeline
+    from holdfast.core.pipeline import PipelineRecord
 
 
-def needed(pipeline: "Pipeline", number: int) -> bool:
+def needed(pipeline: "PipelineRecord", number: int) -> bool:
     """Say whether a checkpoint is still to be committed, or tasks would start from it."""
     waiting = {c.number for c in (*pipeline.commits.waiting, pipeline.checkpoints.latest) if c}
     return number in waiting
 
 
-def irreplaceable(pipeline: "Pipeline", event: CheckpointLost) -> str:
+def irreplaceable(pipeline: "PipelineRecord", event: CheckpointLost) -> str:
     """Say why the checkpoint before a lost one cannot take its place; nothing if it can."""
     number, commits = event.number, pipeline.commits
     if number <= commits.through:
         return "Its rows are visible: going back to an earlier one would show some of them twice."
     if commit.may_have_begun(commits, number) and not event.untouched:
         return "Its commit may have begun: going back could show rows twice."
-    if any(c.number >= number and c.kind is not Kind.PERIODIC for c in commits.waiting):
+    if any(c.number >= number and c.kind is not CheckpointKind.PERIODIC for c in commits.waiting):
         return "It is a savepoint or the last one, which no earlier one can stand for."
     if any(t.status is TaskStatus.DONE for t in pipeline.tasks):
         return "The tasks have ended, and nothing can be read again."
@@ -41,7 +41,7 @@ def irreplaceable(pipeline: "Pipeline", event: CheckpointLost) -> str:
     return ""
 
 
-def back(old: "Pipeline", event: CheckpointLost) -> "Pipeline":
+def back(old: "PipelineRecord", event: CheckpointLost) -> "PipelineRecord":
     """Return the pipeline at the checkpoint before a lost one; none is on its way any more.
 
     All tasks begin anew there: one that started from the lost one lacks what only that one held.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.core.checkpoint import Completed, Totals
-from holdfast.core.job import Job, JobStatus
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import JobRecord, JobStatus
+from holdfast.core.pipeline import PipelineRecord
 
 
 class SavedKind(StrEnum):
@@ -104,7 +104,7 @@ def saved_id(job: str, incarnation: str) -> str:
     return f"{job}/{incarnation}"
 
 
-def leave(job: Job, pipelines: tuple[Pipeline, ...], made_s: float) -> Saved | None:
+def leave(job: JobRecord, pipelines: tuple[PipelineRecord, ...], made_s: float) -> Saved | None:
     """Return what a life leaves at its end.
 
     None if it is FINISHED, or has nothing complete of its own: then what it began from, if it began
@@ -121,7 +121,7 @@ def leave(job: Job, pipelines: tuple[Pipeline, ...], made_s: float) -> Saved | N
     )  # fmt: skip
 
 
-def _part(pipeline: Pipeline) -> SavedPart:
+def _part(pipeline: PipelineRecord) -> SavedPart:
     latest, commits = pipeline.checkpoints.latest, pipeline.commits
     kept = pipeline.checkpoints.kept
     deaf = commits.listened < commits.through

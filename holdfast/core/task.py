@@ -7,7 +7,7 @@ number, so that nothing a former try still sends can be taken for the present on
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from holdfast.core.machine import Machine
+from holdfast.core.machine import TransitionTable
 
 
 class TaskStatus(StrEnum):
@@ -23,7 +23,7 @@ WAITING, PLACED, RUNNING, DONE = TaskStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorkerId:
     """A worker process: its name, and the incarnation that a restart of it changes."""
 
     worker: str
@@ -36,7 +36,7 @@ class TaskPlaced:
 
     task: str
     attempt: int
-    place: Place
+    place: WorkerId
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class TaskStarted:
 
     task: str
     attempt: int
-    place: Place
+    place: WorkerId
     at_s: float = 0.0
     clock_s: float = 0.0
 
@@ -59,7 +59,7 @@ class TaskFailed:
 
     task: str
     attempt: int
-    place: Place
+    place: WorkerId
     reason: str
     fatal: bool = False
 
@@ -83,8 +83,8 @@ class TaskMoves:
 
     task: str
     attempt: int
-    place: Place
-    to: Place | None
+    place: WorkerId
+    to: WorkerId | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class TaskOver:
     """The pipeline needs this task no more."""
 
 
-TASK = Machine(
+TASK = TransitionTable(
     "task",
     [
         # from    on           to
@@ -143,7 +143,7 @@ TASK = Machine(
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TaskRecord:
     """A task's durable state.  `place` is None while it waits for one.
 
     `to` is where it goes on after the next checkpoint, and `moves` counts how often it did so.
@@ -154,8 +154,8 @@ class Task:
     slots: int = 1
     status: TaskStatus = WAITING
     attempt: int = 1
-    place: Place | None = None
-    to: Place | None = None
+    place: WorkerId | None = None
+    to: WorkerId | None = None
     moves: int = 0
 
     @property
@@ -168,12 +168,12 @@ class Task:
         """Whether some worker should be running it."""
         return self.status in (PLACED, RUNNING)
 
-    def runs_as(self, attempt: int, place: Place) -> bool:
+    def runs_as(self, attempt: int, place: WorkerId) -> bool:
         """Say whether a report speaks of the present attempt, on the worker it was placed on."""
         return self.live and self.attempt == attempt and self.place == place
 
 
-def step(old: Task, event: object) -> Task:
+def step(old: TaskRecord, event: object) -> TaskRecord:
     """Return the task after `event`.  A task that loses its attempt waits for the next one."""
     new = old
     match event:
@@ -202,17 +202,17 @@ def step(old: Task, event: object) -> Task:
     return new
 
 
-def _next_attempt(task: Task) -> Task:
+def _next_attempt(task: TaskRecord) -> TaskRecord:
     return replace(task, status=WAITING, attempt=task.attempt + 1, place=None, to=None)
 
 
-def _handed_over(task: Task, to: Place) -> Task:
+def _handed_over(task: TaskRecord, to: WorkerId) -> TaskRecord:
     """Begin the next attempt on another worker.  Nothing was lost, and nothing failed."""
     return replace(
         task, status=PLACED, attempt=task.attempt + 1, place=to, to=None, moves=task.moves + 1
     )
 
 
-def first_run(old: tuple[Task, ...], new: tuple[Task, ...]) -> bool:
+def first_run(old: tuple[TaskRecord, ...], new: tuple[TaskRecord, ...]) -> bool:
     """Say whether all tasks run now, and for the first time."""
     return old != new and all(t.attempt == 1 and t.status is TaskStatus.RUNNING for t in new)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from holdfast.core.checkpoint import Completed
 from holdfast.core.commit import CommitStatus
 from holdfast.core.former_commits import Former
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.pipeline import PipelineRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Abandoned:
         return " ".join(said)
 
 
-def abandoned(pipelines: tuple[Pipeline, ...]) -> tuple[Abandoned, ...]:
+def abandoned(pipelines: tuple[PipelineRecord, ...]) -> tuple[Abandoned, ...]:
     """Return what pipelines that are over have not finished, what was left to them first."""
     former = tuple(_former(f) for p in pipelines for f in p.formers if not f.settled)
     own = tuple(_of(p) for p in pipelines if p.commits.status is not CommitStatus.SETTLED)
@@ -64,7 +64,7 @@ def _former(former: Former) -> Abandoned:
     return Abandoned(former.pipeline, sinks, former.waiting, begun, former.unheard, life)
 
 
-def _of(pipeline: Pipeline) -> Abandoned:
+def _of(pipeline: PipelineRecord) -> Abandoned:
     commits = pipeline.commits
     deaf = commits.status is CommitStatus.LISTENING
     kept = pipeline.checkpoints.kept

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from holdfast.core.job import Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import JobRecord
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.errors import Fenced, OutcomeUnknown, Unavailable, UserError
 from holdfast.master import checkpoint_content
@@ -44,12 +44,18 @@ class Led(Protocol):
     jobs: dict[str, JobKeeper]
 
     def took(
-        self, job: Job, pipelines: tuple[Pipeline, ...], revision: int, former: JobKeeper | None
+        self,
+        job: JobRecord,
+        pipelines: tuple[PipelineRecord, ...],
+        revision: int,
+        former: JobKeeper | None,
     ) -> None:
         """Keep a life that has just become durable."""
 
 
-async def accept(led: Led, job: Job, pipelines: tuple[Pipeline, ...], start: Start | None) -> None:
+async def accept(
+    led: Led, job: JobRecord, pipelines: tuple[PipelineRecord, ...], start: Start | None
+) -> None:
     """Make a new life durable.  The caller has seen to it that its id may be had."""
     since_s, clock_s, vault = led.desk.ports.clock.date(), led.desk.time.now(), led.vault
     job = replace(job, since_s=since_s)
@@ -108,7 +114,9 @@ def told(heir: Heir) -> str:
     return f"{who} has shown {heir.rows:,} rows more, up to {commits}"
 
 
-async def _store(desk: Desk, pipelines: tuple[Pipeline, ...], start: Start) -> tuple[Pipeline, ...]:
+async def _store(
+    desk: Desk, pipelines: tuple[PipelineRecord, ...], start: Start
+) -> tuple[PipelineRecord, ...]:
     """Store what the pipelines begin with, under names of this life and of this term."""
     contents, named = dict(start.contents), []
     for pipeline in pipelines:
@@ -138,8 +146,8 @@ async def _put(desk: Desk, name: str, content: bytes) -> None:
 
 async def _write(
     led: Led,
-    job: Job,
-    pipelines: tuple[Pipeline, ...],
+    job: JobRecord,
+    pipelines: tuple[PipelineRecord, ...],
     start: Start | None,
     bases: Sequence[str],
 ) -> None:
@@ -159,8 +167,8 @@ async def _write(
 
 async def _records(
     led: Led,
-    job: Job,
-    pipelines: tuple[Pipeline, ...],
+    job: JobRecord,
+    pipelines: tuple[PipelineRecord, ...],
     start: Start | None,
     bases: Sequence[str],
     former: JobKeeper | None,

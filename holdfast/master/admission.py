@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 from holdfast.core.completion import Completion
-from holdfast.core.job import Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import JobRecord
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.placement import Room, Wanted, place
 from holdfast.core.policy import Policy
-from holdfast.core.task import Place, Task
+from holdfast.core.task import TaskRecord, WorkerId
 from holdfast.master.worker_registry import Crew
 from holdfast.model import job as model
 from holdfast.model.job import Role
@@ -20,20 +20,20 @@ def new_records(
     spec: str,
     planned: model.JobPlan,
     life: int = 1,
-) -> tuple[Job, tuple[Pipeline, ...]]:
+) -> tuple[JobRecord, tuple[PipelineRecord, ...]]:
     """Return the records that a submit writes.
 
     A stage's id is the name of the source or sink in the records.
     """
     pipelines = tuple(_pipeline(job_id, incarnation, part, planned) for part in planned.pipelines)
-    job = Job(
+    job = JobRecord(
         job_id, incarnation, token, planned.name, spec, len(pipelines), tags=planned.tag_filter,
         life=life, retained_s=planned.saved_retained_s,
     )  # fmt: skip
     return job, pipelines
 
 
-def too_large(job: Job, pipelines: Iterable[Pipeline], crew: Crew) -> str:
+def too_large(job: JobRecord, pipelines: Iterable[PipelineRecord], crew: Crew) -> str:
     """Say why the workers in contact could not carry a job even if they were empty.
 
     "" if they could, or if there are none: then nobody knows what will come.
@@ -44,7 +44,7 @@ def too_large(job: Job, pipelines: Iterable[Pipeline], crew: Crew) -> str:
         for task in part.tasks
     ]
     hellos = [seen.hello for seen in crew.seen.values()]
-    rooms = [Room(Place(h.worker, h.incarnation), h.slots, h.tags) for h in hellos]
+    rooms = [Room(WorkerId(h.worker, h.incarnation), h.slots, h.tags) for h in hellos]
     _, waits = place(wanted, rooms)
     return waits[0].why.replace("are free", "are there") if waits and rooms else ""
 
@@ -56,12 +56,12 @@ def slots_needed(planned: model.JobPlan) -> int:
 
 def _pipeline(
     job_id: str, incarnation: str, part: model.PipelinePlan, planned: model.JobPlan
-) -> Pipeline:
+) -> PipelineRecord:
     tasks = tuple(
-        Task(task.id, _of(planned, task.stages, Role.SOURCE), _slots(planned, task))
+        TaskRecord(task.id, _of(planned, task.stages, Role.SOURCE), _slots(planned, task))
         for task in part.tasks
     )
-    return Pipeline(
+    return PipelineRecord(
         job=job_id,
         incarnation=incarnation,
         number=part.id,

@@ -11,9 +11,16 @@ from dataclasses import dataclass, field
 import msgspec
 
 from holdfast.core.checkpoint import Completed
-from holdfast.core.gather import Counts, Gathering, Opened, Staged, opened, watermark
-from holdfast.core.pipeline import Pipeline
-from holdfast.core.task import Task
+from holdfast.core.gather import (
+    CheckpointRound,
+    Counts,
+    Opened,
+    StagedCommittable,
+    opened,
+    watermark,
+)
+from holdfast.core.pipeline import PipelineRecord
+from holdfast.core.task import TaskRecord
 from holdfast.master.ports import BlobBad
 from holdfast.model.tree import Plain
 
@@ -46,17 +53,17 @@ class Content:
     pipeline: int
     number: int
     positions: dict[str, Plain]
-    staged: tuple[Staged, ...]
+    staged: tuple[StagedCommittable, ...]
     watermark: int | None
     counts: dict[str, Counts] = field(default_factory=dict)
     opened: tuple[Opened, ...] | None = None
 
-    def start(self, task: Task) -> Start:
+    def start(self, task: TaskRecord) -> Start:
         """Return where a task starts that goes on from here."""
         known = tuple((s, self.positions[s]) for s in task.sources if s in self.positions)
         return Start(known, self.counts.get(task.id, Counts()), self.opened)
 
-    def to_commit(self, previous: int) -> tuple[Staged, ...]:
+    def to_commit(self, previous: int) -> tuple[StagedCommittable, ...]:
         """Return what became part of this checkpoint after the complete one before it.
 
         A task that has not heard of a complete checkpoint says again what that holds; it is
@@ -72,7 +79,7 @@ class Content:
         return dict(found)
 
 
-def blob_name(pipeline: Pipeline, number: int, term: int) -> str:
+def blob_name(pipeline: PipelineRecord, number: int, term: int) -> str:
     """Return a name that no other checkpoint and no other leader uses."""
     return f"{prefix(pipeline.job, pipeline.incarnation)}{pipeline.number:04}/{number:08}-{term}"
 
@@ -82,7 +89,7 @@ def prefix(job: str, incarnation: str) -> str:
     return f"{job}/{incarnation}/"
 
 
-def write(pipeline: Pipeline, gathering: Gathering) -> bytes:
+def write(pipeline: PipelineRecord, gathering: CheckpointRound) -> bytes:
     """Return the blob of a checkpoint that every task has acknowledged."""
     content = Content(
         version=VERSION,
@@ -120,7 +127,7 @@ def read(blob: bytes) -> Content:
     return content
 
 
-def read_for(blob: bytes, pipeline: Pipeline, completed: Completed) -> Content:
+def read_for(blob: bytes, pipeline: PipelineRecord, completed: Completed) -> Content:
     """Read a blob that must be this pipeline's checkpoint of this number."""
     content = read(blob)
     ids = (content.job, content.incarnation, content.pipeline, content.number)

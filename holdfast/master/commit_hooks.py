@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
-from holdfast.core.gather import Staged
+from holdfast.core.gather import StagedCommittable
 from holdfast.errors import OutcomeUnknown, Unavailable
 from holdfast.master.leader_store import Desk
 from holdfast.master.ports import ListenOrder
@@ -20,7 +20,7 @@ RETRY_S_MAX = 5.0
 async def listen(
     desk: Desk,
     order: ListenOrder,
-    staged: Callable[[], Awaitable[tuple[Staged, ...]]],
+    staged: Callable[[], Awaitable[tuple[StagedCommittable, ...]]],
     failed: Callable[[str], None],
 ) -> str:
     """Return what listeners must remember once all of them have heard of a commit.

@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.core.pipeline import may_move
 from holdfast.core.placement import Waits, Wanted
-from holdfast.core.task import Place, Task, TaskMoves
+from holdfast.core.task import TaskMoves, TaskRecord, WorkerId
 from holdfast.errors import UserError
 from holdfast.master.leader_store import Desk
 from holdfast.wire.messages import Hello, TaskKey
@@ -85,7 +85,7 @@ class Drains:
             return "it was told to end"
         return "an operator drains it" if hello.worker in self.names else ""
 
-    def moves(self, key: TaskKey, task: Task) -> str:
+    def moves(self, key: TaskKey, task: TaskRecord) -> str:
         """Say where a task of such a worker goes on, or why it cannot leave yet."""
         if task.to:
             return f"goes on on worker {task.to.worker} from the next checkpoint"
@@ -139,7 +139,7 @@ class Drains:
         return all(self.stays.get(key, "").startswith("no other worker") for key in on)
 
 
-def moves(task: Task, to: Place) -> TaskMoves:
+def moves(task: TaskRecord, to: WorkerId) -> TaskMoves:
     """Return the order to go on elsewhere."""
     assert task.place
     return TaskMoves(task.id, task.attempt, task.place, to)

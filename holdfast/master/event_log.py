@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from holdfast.core.checkpoint import CheckpointStored, Completed, Pending
-from holdfast.core.job import Job, JobStatus
-from holdfast.core.pipeline import Pipeline
-from holdfast.core.task import Task, TaskStatus
+from holdfast.core.job import JobRecord, JobStatus
+from holdfast.core.pipeline import PipelineRecord
+from holdfast.core.task import TaskRecord, TaskStatus
 
 log = logging.getLogger("holdfast")
 
@@ -151,9 +151,9 @@ def decode_past(value: bytes, key: str) -> dict[int, Trail]:
         return {}
 
 
-def begin(record: Job | Pipeline, seen: Seen) -> Trail:
+def begin(record: JobRecord | PipelineRecord, seen: Seen) -> Trail:
     """Return the first lines about a record that has none: how it stands."""
-    if isinstance(record, Job):
+    if isinstance(record, JobRecord):
         submitted = Moved(round(record.since_s, 3), "job", "SUBMITTED")
         if record.status is JobStatus.PENDING:
             seen = replace(seen, at_s=record.since_s)
@@ -178,12 +178,14 @@ def leads(name: str, seen: Seen) -> Moved:
     return Moved(round(seen.at_s, 3), "leader", "LEADS", seen.term, said)
 
 
-def follow_job(trail: Trail, old: Job, new: Job, seen: Seen) -> Trail:
+def follow_job(trail: Trail, old: JobRecord, new: JobRecord, seen: Seen) -> Trail:
     """Return the trail after a change of a job."""
     return trail.noting(_job_line(new, seen)) if new.status is not old.status else trail
 
 
-def follow_pipeline(trail: Trail, old: Pipeline, new: Pipeline, event: object, seen: Seen) -> Trail:
+def follow_pipeline(
+    trail: Trail, old: PipelineRecord, new: PipelineRecord, event: object, seen: Seen
+) -> Trail:
     """Return the trail after a change of a pipeline."""
     before, pending = old.checkpoints.pending, new.checkpoints.pending
     trail = trail.noting(*_part_lines(old, new, seen))
@@ -215,7 +217,12 @@ def _read(stored: _Stored) -> Trail:
 
 
 def _over(
-    under: Under | None, pending: Pending, old: Pipeline, new: Pipeline, event: object, seen: Seen
+    under: Under | None,
+    pending: Pending,
+    old: PipelineRecord,
+    new: PipelineRecord,
+    event: object,
+    seen: Seen,
 ) -> Checked:
     known = under if under and under.pending == pending else None
     started_s = round(known.at_s, 3) if known else None
@@ -234,7 +241,7 @@ def _over(
     )  # fmt: skip
 
 
-def _added(old: Pipeline, done: Completed) -> tuple[int | None, int | None]:
+def _added(old: PipelineRecord, done: Completed) -> tuple[int | None, int | None]:
     """Return the rows and bytes that a checkpoint added to those before it."""
     before = next((c for c in old.checkpoints.kept if c.number == done.previous), None)
     if before:
@@ -242,11 +249,11 @@ def _added(old: Pipeline, done: Completed) -> tuple[int | None, int | None]:
     return (done.totals.written, done.totals.bytes) if not done.previous else (None, None)
 
 
-def _job_line(job: Job, seen: Seen) -> Moved:
+def _job_line(job: JobRecord, seen: Seen) -> Moved:
     return Moved(round(seen.at_s, 3), "job", job.status.value, seen.term, job.reason[:REASON_MAX])
 
 
-def _part_lines(old: Pipeline | None, new: Pipeline, seen: Seen) -> Iterator[Moved]:
+def _part_lines(old: PipelineRecord | None, new: PipelineRecord, seen: Seen) -> Iterator[Moved]:
     at_s = round(seen.at_s, 3)
     if old is None or new.status is not old.status:
         yield Moved(at_s, "pipeline", new.status.value.upper(), seen.term)
@@ -258,7 +265,7 @@ def _part_lines(old: Pipeline | None, new: Pipeline, seen: Seen) -> Iterator[Mov
 
 
 def _task_lines(
-    pipeline: Pipeline, old: Task | None, task: Task, at_s: float, term: int
+    pipeline: PipelineRecord, old: TaskRecord | None, task: TaskRecord, at_s: float, term: int
 ) -> Iterator[Moved]:
     if old and (old.status, old.attempt, old.place) == (task.status, task.attempt, task.place):
         return

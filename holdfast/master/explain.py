@@ -7,13 +7,13 @@ tasks have no place.  Every status yields a sentence.
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from holdfast.core.checkpoint import Kind, Pending
+from holdfast.core.checkpoint import CheckpointKind, Pending
 from holdfast.core.commit import CommitStatus
 from holdfast.core.completion import CompletionStatus
 from holdfast.core.former_commits import next_of
-from holdfast.core.job import TERMINAL, Job, JobStatus
-from holdfast.core.pipeline import ACTIVE, OVER, Pipeline
-from holdfast.core.task import Task, TaskStatus
+from holdfast.core.job import TERMINAL, JobRecord, JobStatus
+from holdfast.core.pipeline import ACTIVE, OVER, PipelineRecord
+from holdfast.core.task import TaskRecord, TaskStatus
 from holdfast.master.health import Health, Report, health_word, owed_commit
 from holdfast.master.ports import Settings
 from holdfast.master.unfinished import Unfinished, left_before
@@ -46,8 +46,8 @@ class Scene:
     `moves`: where tasks of draining workers go on, or why they stay.
     """
 
-    job: Job
-    pipelines: tuple[Pipeline, ...]
+    job: JobRecord
+    pipelines: tuple[PipelineRecord, ...]
     settings: Settings
     now_s: float
     reports: Mapping[int, Report] = field(default_factory=dict)
@@ -210,7 +210,7 @@ def _living(scene: Scene) -> Iterator[Wait]:
             yield from _checkpoint(scene, pipeline, quiet=before)
 
 
-def _commits(scene: Scene, pipeline: Pipeline) -> Generator[Wait, None, bool]:
+def _commits(scene: Scene, pipeline: PipelineRecord) -> Generator[Wait, None, bool]:
     """Yield the commit that is owed; return whether there is one."""
     commits = pipeline.commits
     if commits.status is CommitStatus.SETTLED and not pipeline.owes_former:
@@ -237,9 +237,9 @@ def _commits(scene: Scene, pipeline: Pipeline) -> Generator[Wait, None, bool]:
     return True
 
 
-def _tasks(scene: Scene, pipeline: Pipeline) -> Generator[Wait, None, bool]:
+def _tasks(scene: Scene, pipeline: PipelineRecord) -> Generator[Wait, None, bool]:
     """Yield why tasks do not run; return whether there are such."""
-    reasons: dict[str, list[Task]] = {}
+    reasons: dict[str, list[TaskRecord]] = {}
     for task in pipeline.tasks:
         if task.status is TaskStatus.WAITING:
             why = scene.waits.get((pipeline.number, task.id), "it is being placed")
@@ -267,7 +267,7 @@ def _tasks(scene: Scene, pipeline: Pipeline) -> Generator[Wait, None, bool]:
     return bool(reasons or placed)
 
 
-def _leaving(scene: Scene, pipeline: Pipeline) -> Iterator[Wait]:
+def _leaving(scene: Scene, pipeline: PipelineRecord) -> Iterator[Wait]:
     """Yield the tasks whose workers are draining."""
     for task in pipeline.tasks:
         said = scene.moves.get((pipeline.number, task.id))
@@ -280,7 +280,7 @@ def _leaving(scene: Scene, pipeline: Pipeline) -> Iterator[Wait]:
             )  # fmt: skip
 
 
-def _checkpoint(scene: Scene, pipeline: Pipeline, *, quiet: bool) -> Iterator[Wait]:
+def _checkpoint(scene: Scene, pipeline: PipelineRecord, *, quiet: bool) -> Iterator[Wait]:
     pending = pipeline.checkpoints.pending
     if pending:
         yield _pending(scene, pipeline, pending)
@@ -295,13 +295,13 @@ def _checkpoint(scene: Scene, pipeline: Pipeline, *, quiet: bool) -> Iterator[Wa
         yield _reading(scene, pipeline)
 
 
-def _pending(scene: Scene, pipeline: Pipeline, pending: Pending) -> Wait:
+def _pending(scene: Scene, pipeline: PipelineRecord, pending: Pending) -> Wait:
     missing = scene.missing.get(pipeline.number, ())
     places = {t.id: t.place.worker for t in pipeline.tasks if t.place}
     whom = ", ".join(f"task {t} on worker {places.get(t, '?')}" for t in missing[:SAID_AT_ONCE])
     timeout_s = pipeline.policy.timeout_s or scene.settings.timeout_s
     answers = "1 answer" if len(missing) == 1 else f"{len(missing)} answers"
-    kind = "" if pending.kind is Kind.PERIODIC else f" ({pending.kind.value})"
+    kind = "" if pending.kind is CheckpointKind.PERIODIC else f" ({pending.kind.value})"
     return Wait(
         f"Checkpoint {pending.number}{kind} of pipeline {pipeline.number} waits for"
         f" {answers if missing else 'its content to be stored'}.",
@@ -312,12 +312,12 @@ def _pending(scene: Scene, pipeline: Pipeline, pending: Pending) -> Wait:
     )
 
 
-def _retries(pipeline: Pipeline) -> str:
+def _retries(pipeline: PipelineRecord) -> str:
     checkpoints = pipeline.checkpoints
     return f" {checkpoints.failed_in_a_row} failed in a row: {checkpoints.last_failure}."
 
 
-def _reading(scene: Scene, pipeline: Pipeline) -> Wait:
+def _reading(scene: Scene, pipeline: PipelineRecord) -> Wait:
     completion = pipeline.completion
     ended = len({r.source for r in completion.ready})
     workers = sorted({t.place.worker for t in pipeline.tasks if t.place})
@@ -340,13 +340,13 @@ def _reading(scene: Scene, pipeline: Pipeline) -> Wait:
     )
 
 
-def _named(tasks: list[Task]) -> str:
+def _named(tasks: list[TaskRecord]) -> str:
     names = ", ".join(t.id for t in tasks[:SAID_AT_ONCE])
     more = f" and {len(tasks) - SAID_AT_ONCE} more" if len(tasks) > SAID_AT_ONCE else ""
     return f"Task{'s' if len(tasks) > 1 else ''} {names}{more}"
 
 
-def _has(tasks: list[Task]) -> str:
+def _has(tasks: list[TaskRecord]) -> str:
     return "have" if len(tasks) > 1 else "has"
 
 
@@ -383,7 +383,7 @@ def _from_whom(why: str, queue: Queue) -> str:
     return whom
 
 
-def _first_seen(scene: Scene, pipeline: Pipeline, tasks: list[Task]) -> float | None:
+def _first_seen(scene: Scene, pipeline: PipelineRecord, tasks: list[TaskRecord]) -> float | None:
     keys = [f"task {pipeline.number} {t.id}" for t in tasks]
     known = [scene.since[k] for k in keys if k in scene.since]
     if all(t.attempt == 1 and t.status is TaskStatus.WAITING for t in tasks):

@@ -7,11 +7,11 @@ what a person has mended since.
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.core.checkpoint import Completed, Kind
+from holdfast.core.checkpoint import CheckpointKind, Completed
 from holdfast.core.commit import Committed, Listened, later
 from holdfast.core.effects import FinishFormer
 from holdfast.core.former_commits import Former
-from holdfast.core.gather import Staged
+from holdfast.core.gather import StagedCommittable
 from holdfast.core.pipeline import FormerMoved, PipelineDoomed
 from holdfast.errors import UserError
 from holdfast.master import checkpoint_content
@@ -46,7 +46,7 @@ async def finish_former(keeper: "PipelineKeeper", effect: FinishFormer) -> None:
 async def _commit(keeper: "PipelineKeeper", former: Former, done: Completed) -> Committed:
     content = await _content(keeper, former, done)
     names = dict(former.names)
-    if done.kind is Kind.FINAL:
+    if done.kind is CheckpointKind.FINAL:
         rows = {names[old]: content.rows(old) for old in names}
         await finish(keeper.desk, keeper.life, rows, keeper.failed)
     mark = later(keeper.state.commits.watermark, content.watermark)
@@ -67,7 +67,7 @@ async def _listen(keeper: "PipelineKeeper", former: Former, done: Completed, sta
     if not await keeper.listens():
         return state
 
-    async def shown() -> tuple[Staged, ...]:
+    async def shown() -> tuple[StagedCommittable, ...]:
         content = await _content(keeper, former, done)
         return _renamed(content.to_commit(done.previous), names)
 
@@ -91,5 +91,7 @@ async def _content(
     return content
 
 
-def _renamed(staged: tuple[Staged, ...], names: dict[str, str]) -> tuple[Staged, ...]:
+def _renamed(
+    staged: tuple[StagedCommittable, ...], names: dict[str, str]
+) -> tuple[StagedCommittable, ...]:
     return tuple(replace(s, sink=names[s.sink]) for s in staged if s.sink in names)

@@ -13,7 +13,7 @@ from holdfast.core.checkpoint import Completed
 from holdfast.core.commit import CommitStatus
 from holdfast.core.former_commits import Former, next_of
 from holdfast.core.job import TERMINAL, JobStatus
-from holdfast.core.pipeline import ACTIVE, OVER, Pipeline
+from holdfast.core.pipeline import ACTIVE, OVER, PipelineRecord
 from holdfast.core.task import TaskStatus
 
 LATE_SHARE, LATE_S = 0.5, 2.5
@@ -81,7 +81,7 @@ def judged(age_s: float, interval_s: float) -> Health:
     return Health.LATE if late else Health.OK
 
 
-def owed_commit(pipeline: Pipeline) -> Completed | None:
+def owed_commit(pipeline: PipelineRecord) -> Completed | None:
     """Return the oldest checkpoint that is complete and whose commit or listeners are owed.
 
     What a life before has left comes first.
@@ -97,19 +97,19 @@ def owed_commit(pipeline: Pipeline) -> Completed | None:
     return next((c for c in kept if c.number == commits.through), None)
 
 
-def _left(pipeline: Pipeline) -> Former | None:
+def _left(pipeline: PipelineRecord) -> Former | None:
     """Return what a life before has left that is to be finished next."""
     first = next_of(pipeline.formers) if pipeline.status is ACTIVE else None
     return first[1] if first else None
 
 
-def newest(pipeline: Pipeline) -> float:
+def newest(pipeline: PipelineRecord) -> float:
     """Return the latest moment that a record knows of, in the cluster's time."""
     latest = pipeline.checkpoints.latest
     return max(latest.clock_s if latest else 0.0, pipeline.clock_s)
 
 
-def ages(pipeline: Pipeline, now_s: float, taken_s: float) -> Ages:
+def ages(pipeline: PipelineRecord, now_s: float, taken_s: float) -> Ages:
     """Return the ages by the cluster's time.  What has no moment of its own counts from `taken_s`.
 
     That is when this leader took the record over: one from before there was a cluster's time.
@@ -121,7 +121,7 @@ def ages(pipeline: Pipeline, now_s: float, taken_s: float) -> Ages:
 
 
 def report(
-    pipeline: Pipeline,
+    pipeline: PipelineRecord,
     ages: Ages,
     interval_s: float,
     waits: Mapping[str, str],
@@ -149,7 +149,7 @@ def report(
     )  # fmt: skip
 
 
-def with_ill(found: Report, pipeline: Pipeline, ill: Mapping[str, Ill]) -> Report:
+def with_ill(found: Report, pipeline: PipelineRecord, ill: Mapping[str, Ill]) -> Report:
     """Return the report with what is wrong with a worker that a task is on; `ill` by incarnation.
 
     A job that takes no checkpoints is judged by this alone, and where one is late this is why.  A
@@ -188,12 +188,12 @@ def worst(reports: Mapping[int, Report]) -> tuple[Health, str]:
     return Health.OK, ""
 
 
-def _due(pipeline: Pipeline) -> bool:
+def _due(pipeline: PipelineRecord) -> bool:
     """None are due once the last one is taken, nor in a job that takes none before its end."""
     return pipeline.status is ACTIVE and pipeline.final is None and pipeline.policy.periodic
 
 
-def _unseen(pipeline: Pipeline, age_s: float, trouble: str) -> str:
+def _unseen(pipeline: PipelineRecord, age_s: float, trouble: str) -> str:
     """Say what is complete and does not get through."""
     commits, why = pipeline.commits, f": {trouble.removesuffix('.')}" if trouble else ""
     left = _left(pipeline)
@@ -217,7 +217,7 @@ def _unseen(pipeline: Pipeline, age_s: float, trouble: str) -> str:
     )
 
 
-def _reason(pipeline: Pipeline, waits: Mapping[str, str], missing: str) -> str:
+def _reason(pipeline: PipelineRecord, waits: Mapping[str, str], missing: str) -> str:
     """Say what is waited for, the nearest cause first."""
     for task in pipeline.tasks:
         if task.status is TaskStatus.WAITING:

@@ -14,7 +14,7 @@ from holdfast.core.job import (
     CleanUp,
     DropSavepoint,
     Effect,
-    Job,
+    JobRecord,
     JobStatus,
     PipelinesSeen,
     owed,
@@ -23,7 +23,7 @@ from holdfast.core.job import (
 from holdfast.core.pipeline import (
     ACTIVE,
     AbandonAsked,
-    Pipeline,
+    PipelineRecord,
     SavepointAsked,
     SavepointDropped,
     StopAsked,
@@ -57,14 +57,14 @@ TOLD_MAX = 50
 """How many lines of one kind the trail keeps of what was said as a job came."""
 
 
-class JobKeeper(Keeper[Job]):
+class JobKeeper(Keeper[JobRecord]):
     """The keeper of one job record, and of its pipelines' keepers."""
 
     def __init__(
         self,
         desk: Desk,
         key: str,
-        state: Job,
+        state: JobRecord,
         revision: int,
         order: int,
         changed: Callable[[], None],
@@ -84,13 +84,13 @@ class JobKeeper(Keeper[Job]):
         """Whether the job is over; its record is then its tombstone."""
         return self.state.status in TERMINAL
 
-    def decide(self, event: object) -> Job:
+    def decide(self, event: object) -> JobRecord:
         return step(self.state, event)
 
     def owed(self) -> tuple[Effect, ...]:
         return owed(self.state, self._pipelines())
 
-    def follow(self, new: Job, event: object) -> Trail:
+    def follow(self, new: JobRecord, event: object) -> Trail:
         return follow_job(self.trail, self.state, new, self.seen())
 
     async def tell(self, **said: list[str]) -> None:
@@ -102,7 +102,7 @@ class JobKeeper(Keeper[Job]):
                 events = (Moved(at_s, "job", what, term, one) for one in short)
                 self.trail = self.trail.noting(*events)
 
-    def beside(self, new: Job) -> list[Put | Delete]:
+    def beside(self, new: JobRecord) -> list[Put | Delete]:
         return self.vault.ending(new, self._pipelines())
 
     def saved(self) -> None:
@@ -182,7 +182,7 @@ class JobKeeper(Keeper[Job]):
             case CleanUp():
                 await self._clean_up()
 
-    def _pipelines(self) -> tuple[Pipeline, ...]:
+    def _pipelines(self) -> tuple[PipelineRecord, ...]:
         return tuple(self.pipelines[n].state for n in sorted(self.pipelines))
 
     async def _clean_up(self) -> None:

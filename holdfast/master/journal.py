@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import Any
 
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
@@ -96,7 +96,7 @@ class Journal:
         records = (job, *(part.state for part in keeper.pipelines.values()))
         if len(records) == len(life.records) and all(map(is_, records, life.records)):
             return
-        known = {r.number: r for r in life.records if isinstance(r, Pipeline)}
+        known = {r.number: r for r in life.records if isinstance(r, PipelineRecord)}
         life.records = records
         about: dict[str, Any] = {"status": job.status.value}
         if job.reason:
@@ -119,7 +119,7 @@ class Journal:
 
 
 def _facts(
-    pipeline: Pipeline, before: Pipeline | None
+    pipeline: PipelineRecord, before: PipelineRecord | None
 ) -> Iterator[tuple[str, object, str, dict[str, Any]]]:
     """Yield what is worth a line: key, value, sentence (empty: no line), facts beside it.
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from holdfast.core.job import Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import JobRecord
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.errors import Fenced
 from holdfast.master import event_log as trails
 from holdfast.master.event_log import Seen, Trail, trail_key
@@ -18,7 +18,7 @@ from holdfast.master.leader_store import Desk
 from holdfast.master.records import encode
 from holdfast.store.contract import Delete, Put
 
-S = TypeVar("S", Job, Pipeline)
+S = TypeVar("S", JobRecord, PipelineRecord)
 
 
 class Keeper(Generic[S]):

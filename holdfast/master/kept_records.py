@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Iterator
 from functools import partial
 
-from holdfast.core.job import Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import JobRecord
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.errors import UserError
 from holdfast.master.drains import Drains
@@ -57,16 +57,16 @@ class Cabinet:
         jobs = await self.desk.read_range("job/")
         pipelines = await self.desk.read_range("pipeline/")
         async for item in unhurried(jobs):
-            job = self._decoded(Job, item)
+            job = self._decoded(JobRecord, item)
             if job:
                 self._keep_job(job, item.revision, item.created)
         async for item in unhurried(pipelines):
-            pipeline = self._decoded(Pipeline, item)
+            pipeline = self._decoded(PipelineRecord, item)
             if pipeline:
                 self.desk.time.at_least(newest(pipeline))
                 self._keep_pipeline(pipeline, item.revision)
         for item in await self.desk.read_range(GRAVE):
-            grave = self._decoded(Job, item)
+            grave = self._decoded(JobRecord, item)
             if grave:
                 self._bury(grave, item.revision)
         await self.vault.load()
@@ -105,13 +105,13 @@ class Cabinet:
                 code="job.damaged",
             )
 
-    def _keep_job(self, job: Job, revision: int, order: int) -> None:
+    def _keep_job(self, job: JobRecord, revision: int, order: int) -> None:
         key, moved = job_key(job.id), partial(self._move, job.id)
         self.jobs[job.id] = JobKeeper(
             self.desk, key, job, revision, order, moved, self.crew.holds, self.vault
         )
 
-    def _keep_pipeline(self, pipeline: Pipeline, revision: int) -> None:
+    def _keep_pipeline(self, pipeline: PipelineRecord, revision: int) -> None:
         job = self.jobs.get(pipeline.job)
         if job is None or job.state.incarnation != pipeline.incarnation:
             reason = f"Pipeline {pipeline.number} has no job record of its incarnation."
@@ -124,7 +124,7 @@ class Cabinet:
         )  # fmt: skip
         self.roster.note(keeper)
 
-    def _bury(self, job: Job, revision: int) -> None:
+    def _bury(self, job: JobRecord, revision: int) -> None:
         """Keep a life that is over and has given its id away, until it is cleaned up."""
         life = (job.id, job.incarnation)
 

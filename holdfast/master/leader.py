@@ -9,17 +9,17 @@ from functools import partial
 from typing import Any
 
 from holdfast.core.completion import SourceEnded
-from holdfast.core.job import CancelAsked, Job, JobStatus, SavepointWanted
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import CancelAsked, JobRecord, JobStatus, SavepointWanted
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.placement import Placed, Wanted, place
 from holdfast.core.saved_state import Saved
 from holdfast.core.task import (
-    Place,
-    Task,
     TaskFailed,
     TaskPlaced,
+    TaskRecord,
     TaskStarted,
     TaskStatus,
+    WorkerId,
     WorkerLost,
 )
 from holdfast.errors import Fenced, Unavailable, UserError
@@ -92,7 +92,7 @@ class Leader(Cabinet):
             keeper.close()
 
     async def submit(
-        self, job: Job, pipelines: tuple[Pipeline, ...], start: Start | None = None
+        self, job: JobRecord, pipelines: tuple[PipelineRecord, ...], start: Start | None = None
     ) -> None:
         """Accept a job: its record and its pipelines' in one transaction.
 
@@ -112,7 +112,11 @@ class Leader(Cabinet):
         await accept(self, job, pipelines, start)
 
     def took(
-        self, job: Job, pipelines: tuple[Pipeline, ...], revision: int, former: JobKeeper | None
+        self,
+        job: JobRecord,
+        pipelines: tuple[PipelineRecord, ...],
+        revision: int,
+        former: JobKeeper | None,
     ) -> None:
         """Keep a life that has just become durable; the former one of its id has a grave."""
         if former:
@@ -214,7 +218,7 @@ class Leader(Cabinet):
         if not self.loaded:
             raise Unavailable("This master has just begun to lead. Ask again in a moment.")
 
-    async def _want(self, job: str, event: object) -> Job:
+    async def _want(self, job: str, event: object) -> JobRecord:
         """Make a wish durable; return how the job stands then, which may be gone meanwhile."""
         self._check_loaded()
         self._check_whole(job)
@@ -234,7 +238,7 @@ class Leader(Cabinet):
         replaced = self.crew.take(hello, self.desk.ports.clock.now())
         if replaced is None:
             return
-        here = Place(hello.worker, hello.incarnation)
+        here = WorkerId(hello.worker, hello.incarnation)
         # As of now: a later hello may start more while this one waits for the store.
         odd, missing = self.roster.differs(self.crew.seen[hello.incarnation])
         now_s, longer_s = self.desk.ports.clock.now(), self.desk.settings.progress_s
@@ -253,7 +257,7 @@ class Leader(Cabinet):
         self.desk.ports.workers.send(hello.incarnation, Welcome(self.desk.term, leave))
         self._changed.set()
 
-    async def _held(self, held: Held, here: Place) -> None:
+    async def _held(self, held: Held, here: WorkerId) -> None:
         """Compare one attempt that a worker holds with what the records say."""
         if held.key.job in self.quarantined:
             return  # whoever repairs its records will want what it has staged
@@ -281,7 +285,7 @@ class Leader(Cabinet):
         keeper = self.find(report.key)
         if keeper is None:
             return
-        here = Place(report.worker, report.incarnation)
+        here = WorkerId(report.worker, report.incarnation)
         event = SourceEnded(report.key.task, report.source, report.attempt, here)
         if await keeper.source_ended(event):
             self.desk.check()
@@ -385,5 +389,5 @@ class Leader(Cabinet):
             self.desk.abandon()
 
 
-def _task(keeper: PipelineKeeper | None, task: str) -> Task | None:
+def _task(keeper: PipelineKeeper | None, task: str) -> TaskRecord | None:
     return next((t for t in keeper.state.tasks if t.id == task), None) if keeper else None

@@ -10,10 +10,10 @@ from holdfast.core.checkpoint import (
     BlobDropped,
     CheckpointDue,
     CheckpointFailed,
+    CheckpointKind,
     CheckpointLost,
     CheckpointStored,
     Completed,
-    Kind,
     TookOver,
 )
 from holdfast.core.commit import Committed, Listened, later
@@ -29,9 +29,9 @@ from holdfast.core.effects import (
     Listen,
     StartCheckpoint,
 )
-from holdfast.core.gather import Acked, Gathering, Staged
-from holdfast.core.job import Job, JobStatus
-from holdfast.core.pipeline import ACTIVE, Pipeline, PipelineDoomed, step, wanted
+from holdfast.core.gather import CheckpointRound, StagedCommittable, TaskAck
+from holdfast.core.job import JobRecord, JobStatus
+from holdfast.core.pipeline import ACTIVE, PipelineDoomed, PipelineRecord, step, wanted
 from holdfast.core.task import TaskFailed
 from holdfast.errors import Fenced, OutcomeUnknown, Unavailable, UserError
 from holdfast.master import checkpoint_content, health
@@ -47,16 +47,16 @@ from holdfast.master.wait import wait
 from holdfast.wire.messages import Barrier, DeployTask, TaskKey
 
 
-class PipelineKeeper(Keeper[Pipeline]):
+class PipelineKeeper(Keeper[PipelineRecord]):
     """The keeper of one pipeline record."""
 
     def __init__(
         self,
         desk: Desk,
         key: str,
-        state: Pipeline,
+        state: PipelineRecord,
         revision: int,
-        job: Callable[[], Job],
+        job: Callable[[], JobRecord],
         changed: Callable[[], None],
         stood_since: Callable[[str, TaskKey, int, float], bool],
     ) -> None:
@@ -64,7 +64,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.job = job
         self.changed = changed
         self.stood_since = stood_since
-        self.gathering: Gathering | None = None
+        self.gathering: CheckpointRound | None = None
         self.all_in = asyncio.Event()
         self.taken_over = False
         self.trouble = ""  # why the oldest owed commit is not made, or its listeners have not run
@@ -78,7 +78,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.deaf = False  # whether nobody listens to the commit that is being made
         self.taken_s = desk.time.now()
 
-    def decide(self, event: object) -> Pipeline:
+    def decide(self, event: object) -> PipelineRecord:
         if isinstance(event, CheckpointStored) and self.job().status is JobStatus.CANCELING:
             # The cancel came first, and nothing that was not complete by then may become visible.
             event = CheckpointFailed(event.number, "the job is being cancelled")
@@ -95,7 +95,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         due = effects.owed(self.state) if self.taken_over else ()
         return tuple(e for e in due if not isinstance(e, DropBlob) or e.number not in self.dropped)
 
-    def follow(self, new: Pipeline, event: object) -> Trail:
+    def follow(self, new: PipelineRecord, event: object) -> Trail:
         return follow_pipeline(self.trail, self.state, new, event, self.seen())
 
     def saved(self) -> None:
@@ -171,10 +171,10 @@ class PipelineKeeper(Keeper[Pipeline]):
         while not self.closed and self.state.status is ACTIVE:
             await self.desk.ports.clock.sleep(rest_s)
             rest_s = self.interval_s
-            if wanted(self.state, Kind.PERIODIC):
-                await self.handle(CheckpointDue(Kind.PERIODIC, self.desk.term))
+            if wanted(self.state, CheckpointKind.PERIODIC):
+                await self.handle(CheckpointDue(CheckpointKind.PERIODIC, self.desk.term))
 
-    async def acked(self, ack: Acked) -> None:
+    async def acked(self, ack: TaskAck) -> None:
         """Take in a task's answer to a barrier."""
         if self.gathering is None:
             return
@@ -324,7 +324,7 @@ class PipelineKeeper(Keeper[Pipeline]):
             return
         self.begun.add(completed.number)
         try:
-            if completed.kind is Kind.FINAL:
+            if completed.kind is CheckpointKind.FINAL:
                 rows = {sink: content.rows(sink) for sink in self.state.sinks}
                 await finish(self.desk, self.life, rows, self.failed)
             await self._publish(completed, content)
@@ -371,7 +371,7 @@ class PipelineKeeper(Keeper[Pipeline]):
         self.trouble = ""
         await self.handle(Listened(done.number, heard))
 
-    async def _shown(self, done: Completed) -> tuple[Staged, ...]:
+    async def _shown(self, done: Completed) -> tuple[StagedCommittable, ...]:
         """Return what the commit of a checkpoint has made visible."""
         content = checkpoint_content.read_for(await self.blob_of(done.blob), self.state, done)
         return content.to_commit(done.previous)

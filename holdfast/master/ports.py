@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from holdfast.core.checkpoint import Kind
-from holdfast.core.gather import Staged
+from holdfast.core.checkpoint import CheckpointKind
+from holdfast.core.gather import StagedCommittable
 from holdfast.errors import HoldfastError
 from holdfast.wire.messages import ToWorker
 
@@ -62,7 +62,7 @@ class CommitOrder:
     user: str
     number: int
     sink: str
-    staged: tuple[Staged, ...]
+    staged: tuple[StagedCommittable, ...]
     watermark: int | None
 
 
@@ -78,11 +78,11 @@ class ListenOrder:
     life: Life
     user: str
     number: int
-    kind: Kind
+    kind: CheckpointKind
     sinks: tuple[str, ...]
     watermark: int | None
     state: str
-    staged: tuple[Staged, ...] | None = None
+    staged: tuple[StagedCommittable, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def commit_user(job: str, incarnation: str, pipeline: int, sink: str) -> str:
     return f"{job}.{incarnation}.{pipeline}.{sink}"
 
 
-def by_sink(staged: Sequence[Staged]) -> dict[str, tuple[Staged, ...]]:
+def by_sink(staged: Sequence[StagedCommittable]) -> dict[str, tuple[StagedCommittable, ...]]:
     """Group committables by the sink they are for, in a stable order."""
     sinks = sorted({s.sink for s in staged})
     return {sink: tuple(s for s in staged if s.sink == sink) for sink in sinks}

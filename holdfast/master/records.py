@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import msgspec
 
-from holdfast.core.job import Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import JobRecord
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.errors import HoldfastError
 
@@ -17,14 +17,14 @@ VERSION = 1
 GRAVE = "grave/"
 SAVED = "saved/"
 
-R = TypeVar("R", Job, Pipeline, Saved)
+R = TypeVar("R", JobRecord, PipelineRecord, Saved)
 
 
 class RecordUnreadable(HoldfastError):
     """A record is of another version, or is damaged."""
 
 
-def encode(record: Job | Pipeline | Saved) -> bytes:
+def encode(record: JobRecord | PipelineRecord | Saved) -> bytes:
     """Return a record as the store keeps it."""
     return msgspec.json.encode({"version": VERSION, "record": record})
 

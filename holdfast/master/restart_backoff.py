@@ -2,7 +2,7 @@
 
 import math
 
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.ports import Clock
 
 
@@ -13,13 +13,13 @@ class Rests:
         self._clock = clock
         self._until_s: dict[tuple[str, int], float] = {}
 
-    def over(self, pipeline: Pipeline, task: str) -> bool:
+    def over(self, pipeline: PipelineRecord, task: str) -> bool:
         """Say whether a task has waited long enough; one whose rest has not begun has not."""
         if not _pause_s(pipeline, task):
             return True
         return self._clock.now() >= self._until_s.get(_try(pipeline, task), math.inf)
 
-    async def wait(self, pipeline: Pipeline, task: str) -> None:
+    async def wait(self, pipeline: PipelineRecord, task: str) -> None:
         """Wait before the next try."""
         clock, pause_s = self._clock, _pause_s(pipeline, task)
         if pause_s:
@@ -27,10 +27,10 @@ class Rests:
             await clock.sleep(max(0.0, until_s - clock.now()))
 
 
-def _pause_s(pipeline: Pipeline, task: str) -> float:
+def _pause_s(pipeline: PipelineRecord, task: str) -> float:
     last = pipeline.failures[-1] if pipeline.failures else None
     return pipeline.policy.retry_interval_s if last and last.task == task else 0.0
 
 
-def _try(pipeline: Pipeline, task: str) -> tuple[str, int]:
+def _try(pipeline: PipelineRecord, task: str) -> tuple[str, int]:
     return task, next(t.attempt for t in pipeline.tasks if t.id == task)

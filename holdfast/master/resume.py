@@ -10,14 +10,14 @@ from dataclasses import replace
 
 from holdfast.core.commit import Commits
 from holdfast.core.former_commits import Former
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved, SavedPart
 from holdfast.errors import UserError
 
 
 def resumed(
-    saved: Saved, moved: Mapping[str, str], pipelines: tuple[Pipeline, ...]
-) -> tuple[Pipeline, ...]:
+    saved: Saved, moved: Mapping[str, str], pipelines: tuple[PipelineRecord, ...]
+) -> tuple[PipelineRecord, ...]:
     """Return the new pipelines with what goes on; `moved` are old stages and what they are now."""
     for part in saved.parts:
         dropped = [sink for sink in part.sinks if sink not in moved]
@@ -38,7 +38,7 @@ def resumed(
 
 
 def _home(
-    part: SavedPart, sink: str, moved: Mapping[str, str], pipelines: tuple[Pipeline, ...]
+    part: SavedPart, sink: str, moved: Mapping[str, str], pipelines: tuple[PipelineRecord, ...]
 ) -> int:
     """Return the new pipeline that a sink of an old one is in; 0 if it is in none."""
     sources = {moved[s] for s in part.sources if s in moved}
@@ -47,16 +47,16 @@ def _home(
     return next((p.number for p in (*same, *having)), 0)
 
 
-def _sources(pipeline: Pipeline) -> set[str]:
+def _sources(pipeline: PipelineRecord) -> set[str]:
     return {s for t in pipeline.tasks for s in t.sources}
 
 
 def _resumed(
     saved: Saved,
     moved: Mapping[str, str],
-    pipeline: Pipeline,
+    pipeline: PipelineRecord,
     homes: Mapping[tuple[int, str], int],
-) -> Pipeline:
+) -> PipelineRecord:
     names = {
         part.pipeline: tuple(
             (old, moved[old]) for old in part.sinks if homes[part.pipeline, old] == pipeline.number

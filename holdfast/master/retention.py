@@ -6,7 +6,7 @@ the leader's.
 
 from dataclasses import dataclass
 
-from holdfast.core.job import TERMINAL, Job
+from holdfast.core.job import TERMINAL, JobRecord
 from holdfast.master.event_log import PAST
 from holdfast.master.leader_store import Desk
 from holdfast.master.records import RecordUnreadable, decode, job_key
@@ -56,7 +56,7 @@ async def trim(desk: Desk) -> None:
 
 def _view(item: Item) -> JobView:
     try:
-        job = decode(Job, item.value)
+        job = decode(JobRecord, item.value)
     except RecordUnreadable as error:
         return JobView(item.key.split("/")[1], "", "DAMAGED", str(error), item.revision, False)
     running = job.status not in TERMINAL

@@ -6,8 +6,8 @@ placing a task costs what that worker or task costs, however many jobs there are
 
 from collections.abc import Mapping
 
-from holdfast.core.pipeline import Pipeline
-from holdfast.core.task import Task, TaskStatus
+from holdfast.core.pipeline import PipelineRecord
+from holdfast.core.task import TaskRecord, TaskStatus
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.worker_registry import Seen
 from holdfast.wire.messages import Held, TaskKey
@@ -19,9 +19,9 @@ class Roster:
     def __init__(self) -> None:
         self.waiting: dict[str, PipelineKeeper] = {}
         self.used: dict[str, int] = {}
-        self._on: dict[str, dict[TaskKey, Task]] = {}
-        self._coming: dict[str, dict[TaskKey, Task]] = {}
-        self._seen: dict[str, tuple[Task, ...]] = {}
+        self._on: dict[str, dict[TaskKey, TaskRecord]] = {}
+        self._coming: dict[str, dict[TaskKey, TaskRecord]] = {}
+        self._seen: dict[str, tuple[TaskRecord, ...]] = {}
         self._edition = 0
         self._editions: dict[str, int] = {}
 
@@ -57,7 +57,7 @@ class Roster:
         """Return the worker incarnations that some task is placed on, or is to go on."""
         return {*self._on, *self._coming}
 
-    def on(self, incarnation: str) -> Mapping[TaskKey, Task]:
+    def on(self, incarnation: str) -> Mapping[TaskKey, TaskRecord]:
         """Return the tasks that records have placed on a worker."""
         return self._on.get(incarnation, {})
 
@@ -65,7 +65,7 @@ class Roster:
         """Say whether a task is on its way to a worker."""
         return incarnation in self._coming
 
-    def moving(self) -> list[tuple[TaskKey, Task]]:
+    def moving(self) -> list[tuple[TaskKey, TaskRecord]]:
         """Return the tasks that are on their way to another worker."""
         return [one for coming in self._coming.values() for one in coming.items()]
 
@@ -76,7 +76,7 @@ class Roster:
         kept = {i: sum(t.slots for t in c.values()) for i, c in self._coming.items()}
         return {i: self.used.get(i, 0) + kept.get(i, 0) for i in {*self.used, *kept}}
 
-    def differs(self, seen: Seen) -> tuple[list[Held], list[tuple[TaskKey, Task]]]:
+    def differs(self, seen: Seen) -> tuple[list[Held], list[tuple[TaskKey, TaskRecord]]]:
         """Compare what a worker holds with what the records say it runs.
 
         Return the attempts that are not what they say, or that failed, and the tasks it lacks.
@@ -93,12 +93,12 @@ class Roster:
             seen.agreed = edition
         return odd, missing
 
-    def _put(self, incarnation: str, key: TaskKey, task: Task) -> None:
+    def _put(self, incarnation: str, key: TaskKey, task: TaskRecord) -> None:
         self._changed(incarnation)
         self._on.setdefault(incarnation, {})[key] = task
         self.used[incarnation] = self.used.get(incarnation, 0) + task.slots
 
-    def _take(self, incarnation: str, key: TaskKey, task: Task) -> None:
+    def _take(self, incarnation: str, key: TaskKey, task: TaskRecord) -> None:
         self._changed(incarnation)
         on = self._on[incarnation]
         del on[key]
@@ -111,7 +111,7 @@ class Roster:
         self._editions[incarnation] = self._edition
 
 
-def _expected(task: Task | None, held: Held) -> bool:
+def _expected(task: TaskRecord | None, held: Held) -> bool:
     """Say whether a worker holds what the records say it runs, and it has not failed."""
     return (
         task is not None
@@ -121,7 +121,9 @@ def _expected(task: Task | None, held: Held) -> bool:
     )
 
 
-def hangs(pipeline: Pipeline, task: Task, stands_s: float, bound_s: float) -> str | None:
+def hangs(
+    pipeline: PipelineRecord, task: TaskRecord, stands_s: float, bound_s: float
+) -> str | None:
     """Return the reason to give up a task that is alive and gets nowhere, or None.
 
     A task whose sources are at their end has nothing left to do and may stand still.

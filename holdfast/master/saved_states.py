@@ -14,8 +14,8 @@ from functools import partial
 
 import msgspec
 
-from holdfast.core.job import TERMINAL, Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import TERMINAL, JobRecord
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved, SavedKind, leave
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.master import checkpoint_content
@@ -145,7 +145,7 @@ class Vault:
             n for n, life in lives.items() if n not in kept and (life == own or life not in begun)
         ]
 
-    def ending(self, job: Job, pipelines: tuple[Pipeline, ...]) -> list[Put | Delete]:
+    def ending(self, job: JobRecord, pipelines: tuple[PipelineRecord, ...]) -> list[Put | Delete]:
         """Return what is written with the end of a life: what it leaves, and what it has shown."""
         if job.status not in TERMINAL or not self.desk.settings.saves:
             return []
@@ -168,12 +168,12 @@ class Vault:
         for base, heir in noted:
             self._note_heir(base, life, heir)
 
-    def begins(self, job: Job, bases: Iterable[str]) -> list[Put | Delete]:
+    def begins(self, job: JobRecord, bases: Iterable[str]) -> list[Put | Delete]:
         """Return what is written with the begin of a life that makes states out of date."""
         heir = Heir(job.id, job.incarnation, job.life)
         return [_heir_change(base, heir.id, heir) for base in bases]
 
-    def begun(self, job: Job, bases: Iterable[str]) -> None:
+    def begun(self, job: JobRecord, bases: Iterable[str]) -> None:
         """Hear that the begin of a life is durable."""
         heir = Heir(job.id, job.incarnation, job.life)
         for base in bases:
@@ -280,7 +280,9 @@ class Vault:
             self.heirs[base].pop(life, None)
 
 
-def _over(job: Job, pipelines: tuple[Pipeline, ...], states: dict[str, Kept]) -> Heir | None:
+def _over(
+    job: JobRecord, pipelines: tuple[PipelineRecord, ...], states: dict[str, Kept]
+) -> Heir | None:
     """Return what a life has shown, or perhaps has; None if it is sure that it has not."""
     shown = tuple((p.number, p.commits.through) for p in pipelines if p.commits.through)
     if not shown and not any(p.commits.waiting for p in pipelines):

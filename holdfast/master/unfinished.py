@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from holdfast.core.checkpoint import Completed
 from holdfast.core.former_commits import Former
-from holdfast.core.gather import Staged
-from holdfast.core.job import Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.gather import StagedCommittable
+from holdfast.core.job import JobRecord
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.core.unfinished import Abandoned
 from holdfast.master.checkpoint_content import Content
@@ -46,12 +46,12 @@ class Unfinished:
     more: int = 0
 
 
-def blobs_of(job: Job) -> tuple[str, ...]:
+def blobs_of(job: JobRecord) -> tuple[str, ...]:
     """Return the checkpoints that say what is staged for the commits that are shown."""
     return tuple(done.blob for one in job.abandoned for done, _ in _commits(one))[:SHOWN_MAX]
 
 
-def unfinished(job: Job, contents: Mapping[str, Content]) -> tuple[Unfinished, ...]:
+def unfinished(job: JobRecord, contents: Mapping[str, Content]) -> tuple[Unfinished, ...]:
     """Return what is not finished, given what can be read of its checkpoints."""
     found: list[Unfinished] = []
     for one in job.abandoned:
@@ -68,7 +68,7 @@ def unfinished(job: Job, contents: Mapping[str, Content]) -> tuple[Unfinished, .
     return tuple(found)
 
 
-def ways(job: Job, kept: Saved | None, passed: str = "") -> tuple[str, ...]:
+def ways(job: JobRecord, kept: Saved | None, passed: str = "") -> tuple[str, ...]:
     """Return how to finish what is not, or to remove it.  `kept` is the saved state it is in."""
     if passed:
         return (f"{passed[0].upper()}{passed[1:]}. These commits are that life's to finish.",)
@@ -102,7 +102,7 @@ def lines(left: tuple[Unfinished, ...], finish: tuple[str, ...]) -> Iterator[str
     yield from finish
 
 
-def left_before(pipeline: Pipeline, left: Former, trouble: str | None) -> tuple[str, str]:
+def left_before(pipeline: PipelineRecord, left: Former, trouble: str | None) -> tuple[str, str]:
     """Say which commit of the life before comes first, and who has to take it."""
     sinks = ", ".join(new for _, new in left.names)
     number = (left.unheard or left.waiting[0]).number
@@ -120,7 +120,7 @@ def _commits(one: Abandoned) -> list[tuple[Completed, str]]:
 
 
 def _shown(
-    parts: tuple[Staged, ...], life: str
+    parts: tuple[StagedCommittable, ...], life: str
 ) -> tuple[int, tuple[str, ...], tuple[str, ...], int]:
     """Return rows, tables, names of what is staged, and how many more there are."""
     rows, tables, names = 0, dict[str, None](), dict[str, None]()

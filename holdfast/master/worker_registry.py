@@ -9,7 +9,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from holdfast.core.placement import Room
-from holdfast.core.task import Place
+from holdfast.core.task import WorkerId
 from holdfast.wire.messages import Held, Hello, TaskKey
 
 Stand = tuple[int | None, float]
@@ -90,7 +90,7 @@ class Crew:
             hello = seen.hello
             held = max(placed.get(incarnation, 0), len(hello.held))
             free = max(0, hello.slots - held)
-            here = Place(hello.worker, incarnation)
+            here = WorkerId(hello.worker, incarnation)
             rooms.append(Room(here, free, hello.tags, incarnation in draining))
         return rooms
 
@@ -122,10 +122,10 @@ class Crew:
         progress, moved_s = seen.stand(key, attempt) if seen else (None, 0.0)
         return seen is not None and progress is not None and moved_s <= since_s < seen.at_s
 
-    def place(self, incarnation: str) -> Place | None:
+    def place(self, incarnation: str) -> WorkerId | None:
         """Return the place of a worker in contact, or None."""
         seen = self.seen.get(incarnation)
-        return Place(seen.hello.worker, incarnation) if seen else None
+        return WorkerId(seen.hello.worker, incarnation) if seen else None
 
 
 def _seen(known: Seen | None, hello: Hello, now_s: float) -> Seen:

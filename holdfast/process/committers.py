@@ -16,8 +16,8 @@ from typing import Any
 
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers, Sink
-from holdfast.core.checkpoint import Kind
-from holdfast.core.gather import Staged
+from holdfast.core.checkpoint import CheckpointKind
+from holdfast.core.gather import StagedCommittable
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
 from holdfast.master.ports import CommitOrder, Life, ListenOrder, TableState
 from holdfast.model.job import JobPlan, Role
@@ -225,12 +225,12 @@ def _heard(order: ListenOrder, sink: str) -> Heard:
     return Heard(
         Identifier(f"{order.user}{sink}", order.number, order.watermark),
         tuple(c for c in made if not c.opening),
-        savepoint=order.kind is Kind.SAVEPOINT,
-        final=order.kind is Kind.FINAL,
+        savepoint=order.kind is CheckpointKind.SAVEPOINT,
+        final=order.kind is CheckpointKind.FINAL,
     )
 
 
-def _committable(staged: Staged) -> Committable:
+def _committable(staged: StagedCommittable) -> Committable:
     content = staged.content
     assert isinstance(content, dict), "a worker has staged something that is no committable"
     return Committable(**content)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.core.gather import Staged
+from holdfast.core.gather import StagedCommittable
 from holdfast.master.ports import (
     Blobs,
     CommitOrder,
@@ -106,7 +106,7 @@ def ack_facts(message: BarrierAck, through: int, complete: int) -> dict[str, Any
     }
 
 
-def file_name(staged: Staged) -> str:
+def file_name(staged: StagedCommittable) -> str:
     """Return the name under which the oracle knows a committable."""
     if isinstance(staged.content, str):
         return staged.content

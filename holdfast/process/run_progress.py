@@ -7,7 +7,7 @@ the attempts, because a record keeps no more than their words.
 from collections.abc import Callable, Iterable
 
 from holdfast.core.job import TERMINAL, JobStatus
-from holdfast.core.pipeline import ACTIVE, FAILED, FAILING, Pipeline
+from holdfast.core.pipeline import ACTIVE, FAILED, FAILING, PipelineRecord
 from holdfast.errors import HoldfastError
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.process.patience import PatientTables
@@ -75,7 +75,7 @@ class Story:
             ),
         )
 
-    def _say_retry(self, pipeline: Pipeline) -> None:
+    def _say_retry(self, pipeline: PipelineRecord) -> None:
         last = pipeline.failures[-1]
         error = self._errors.get((pipeline.number, last.task, last.attempt))
         if error and error.code == GONE:
@@ -88,7 +88,7 @@ class Story:
             f" from {f'checkpoint {latest.number}' if latest else 'the beginning'}."
         )
 
-    def _error(self, pipelines: list[Pipeline], reason: str) -> HoldfastError:
+    def _error(self, pipelines: list[PipelineRecord], reason: str) -> HoldfastError:
         """Return the very error that failed the job, which says more than its record does."""
         failed = [p for p in pipelines if p.status in (FAILING, FAILED) and p.failures]
         last = failed[0].failures[-1] if failed else None
@@ -100,7 +100,7 @@ class Story:
         return known or HoldfastError(reason, code="job.failed")
 
 
-def _visible(pipeline: Pipeline) -> int:
+def _visible(pipeline: PipelineRecord) -> int:
     """Return how many rows the commits so far have made visible."""
     through = pipeline.commits.through
     done = [c for c in pipeline.checkpoints.kept if c.number == through]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from holdfast.core.checkpoint import Kind
-from holdfast.core.gather import Acked, Counts, Opened
+from holdfast.core.checkpoint import CheckpointKind
+from holdfast.core.gather import Counts, Opened, TaskAck
 from holdfast.model.tree import Plain
 
 
@@ -124,7 +124,7 @@ class Barrier:
     key: TaskKey
     attempt: int
     number: int
-    kind: Kind
+    kind: CheckpointKind
     through: int
     complete: int
 
@@ -135,7 +135,7 @@ class BarrierAck:
 
     term: int
     key: TaskKey
-    acked: Acked
+    acked: TaskAck
 
 
 @dataclass(frozen=True, slots=True)

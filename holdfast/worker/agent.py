@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.core.gather import Acked
-from holdfast.core.task import Place
+from holdfast.core.gather import TaskAck
+from holdfast.core.task import WorkerId
 from holdfast.wire.messages import (
     Barrier,
     BarrierAck,
@@ -101,7 +101,7 @@ class Worker:
         self._helper = Helper(run.loss)
         self._load = LoadMeter()
         self._sweeps: set[asyncio.Task[None]] = set()
-        self._looks = Looks(Place(name, incarnation), run)
+        self._looks = Looks(WorkerId(name, incarnation), run)
 
     async def run(self) -> None:
         """Beat, and give up every task if no leader is heard for too long."""
@@ -196,7 +196,7 @@ class Worker:
         if known:
             self._leave(known, "stopped")
         loop = asyncio.get_running_loop()
-        place = Place(self.name, self.incarnation)
+        place = WorkerId(self.name, self.incarnation)
         attempt = Attempt(
             order, place, self._runner, lambda news: _post(loop, lambda: self._news(news))
         )
@@ -331,7 +331,7 @@ def _task(key: TaskKey, attempt: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _ack(attempt: Attempt, acked: Acked, barrier: Barrier) -> dict[str, Any]:
+def _ack(attempt: Attempt, acked: TaskAck, barrier: Barrier) -> dict[str, Any]:
     """Return what an answer to a barrier says, as events hold it."""
     return {
         **_task(attempt.key, acked.attempt),

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Leftovers, Sink
 from holdfast.connect.source import Budget
-from holdfast.core.gather import Acked
-from holdfast.core.task import Place
+from holdfast.core.gather import TaskAck
+from holdfast.core.task import WorkerId
 from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
 from holdfast.model.job import JobPlan, Role, TaskPlan
 from holdfast.model.tree import Plain
@@ -69,7 +69,7 @@ class Answered:
     """An attempt answers a barrier."""
 
     attempt: "Attempt"
-    acked: Acked
+    acked: TaskAck
     barrier: Barrier
 
 
@@ -95,7 +95,7 @@ class Attempt:
     """One attempt.  The event loop owns it; its thread writes what is said to be the thread's."""
 
     def __init__(
-        self, order: DeployTask, place: Place, runner: Runner, post: Callable[[News], None]
+        self, order: DeployTask, place: WorkerId, runner: Runner, post: Callable[[News], None]
     ) -> None:
         self.order = order
         self.key = order.key
@@ -105,7 +105,7 @@ class Attempt:
         self.over = False
         self.gone = False
         # The thread's; others only look.
-        self.answered: Acked | None = None
+        self.answered: TaskAck | None = None
         self.at_end: frozenset[str] = frozenset()
         self.failure: str | None = None
         self.error: HoldfastError | None = None
@@ -143,7 +143,7 @@ class Attempt:
         """Set the thread going."""
         self._thread.start()
 
-    def hear(self, barrier: Barrier) -> Acked | None:
+    def hear(self, barrier: Barrier) -> TaskAck | None:
         """Take in a barrier; return the answer if it was given before.  Never blocks.
 
         A lower number than the last answered is late and means nothing any more.
@@ -294,7 +294,7 @@ class Attempt:
         staged = self._unheld.answer(self.key.task, number, barrier.complete, due)
         self._positions[number] = dict(task.positions)
         mark, idle = task.mark()
-        self.answered = Acked(
+        self.answered = TaskAck(
             number=number,
             task=self.key.task,
             attempt=self.number,

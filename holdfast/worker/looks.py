@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from holdfast.connect.checks import Report
-from holdfast.core.task import Place
+from holdfast.core.task import WorkerId
 from holdfast.errors import Cancelled, HoldfastError, JobFileError, JobFileProblem
 from holdfast.plan.masking import masked_text
 from holdfast.plan.record import decode_spec
@@ -34,7 +34,7 @@ log = logging.getLogger("holdfast")
 class Looks:
     """The looks of one worker."""
 
-    def __init__(self, place: Place, runner: Runner) -> None:
+    def __init__(self, place: WorkerId, runner: Runner) -> None:
         self._place = place
         self._runner = runner
         self._going: set[str] = set()
@@ -68,7 +68,7 @@ class _Look:
     """One look, from its order to its answer."""
 
     def __init__(
-        self, order: LookAtJob, place: Place, runner: Runner, tell: Callable[[Looked], None]
+        self, order: LookAtJob, place: WorkerId, runner: Runner, tell: Callable[[Looked], None]
     ) -> None:
         self.order = order
         self._place = place

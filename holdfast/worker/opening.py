@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from holdfast.connect.sink import Committable, Opening, Sink, life_of
-from holdfast.core.gather import Opened, Staged
+from holdfast.core.gather import Opened, StagedCommittable
 from holdfast.model.table import Table
 
 
@@ -39,11 +39,11 @@ class Openings:
                 )
             self._looked_at |= {(stage, path) for path in targets}
 
-    def take(self, number: int) -> tuple[list[Staged], tuple[Opened, ...] | None]:
+    def take(self, number: int) -> tuple[list[StagedCommittable], tuple[Opened, ...] | None]:
         """Return what is due and was not taken, for this checkpoint; and what is open by then."""
         with self._lock:
             due, self._due = self._due, []
-            return [Staged(number, stage, asdict(c)) for stage, c in due], self._opened
+            return [StagedCommittable(number, stage, asdict(c)) for stage, c in due], self._opened
 
     def _opening(self, stage: str, targets: dict[str, str]) -> Opening:
         if self._opened is None:

@@ -13,7 +13,7 @@ from dataclasses import asdict
 import msgspec
 
 from holdfast.connect.sink import Committable
-from holdfast.core.gather import Staged
+from holdfast.core.gather import StagedCommittable
 from holdfast.errors import UserError
 from holdfast.model.tree import Plain
 from holdfast.wire.codec import FRAME_BYTES_MAX
@@ -38,7 +38,7 @@ class Unheld:
         self.fresh: list[Made] = []
         self._periodic = periodic
         self._new: list[tuple[str, Plain, int]] = []
-        self._said: list[tuple[Staged, int]] = []
+        self._said: list[tuple[StagedCommittable, int]] = []
         self._bytes = 0
         self._waits = False
 
@@ -60,8 +60,8 @@ class Unheld:
             self._take(sink, committables)
 
     def answer(
-        self, task: str, number: int, complete: int, due: list[Staged]
-    ) -> tuple[Staged, ...]:
+        self, task: str, number: int, complete: int, due: list[StagedCommittable]
+    ) -> tuple[StagedCommittable, ...]:
         """Return what this answer names: all that was staged after the latest complete one.
 
         What is new is from now on part of checkpoint `number`.  `due` are save modes, which come
@@ -69,7 +69,9 @@ class Unheld:
         """
         kept = [(s, size) for s, size in self._said if s.created > complete]
         kept += [(s, _size(s.content)) for s in due]
-        kept += [(Staged(number, sink, content), size) for sink, content, size in self._new]
+        kept += [
+            (StagedCommittable(number, sink, content), size) for sink, content, size in self._new
+        ]
         self._bytes = sum(size for _, size in kept)
         if self._bytes > NAMES_BYTES_MAX:
             raise UserError(

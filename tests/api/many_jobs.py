@@ -11,9 +11,9 @@ from pathlib import Path
 
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.core.job import Job, JobStatus
-from holdfast.core.pipeline import Pipeline
-from holdfast.core.task import Place, TaskStatus
+from holdfast.core.job import JobRecord, JobStatus
+from holdfast.core.pipeline import PipelineRecord
+from holdfast.core.task import TaskStatus, WorkerId
 from holdfast.master.admission import new_records
 from holdfast.master.records import encode, history_key, job_key, pipeline_key
 from holdfast.plan.load import parse_job
@@ -27,10 +27,10 @@ PATHS = ("/api/jobs?limit=50", "/api/overview", "/running-jobs", "/running-jobs?
          "/api/jobs?status=running&limit=50")  # fmt: skip
 ASKED = 400
 RATIO_MAX = 3.0
-HERE = Place("W1", "W1-1")
+HERE = WorkerId("W1", "W1-1")
 
 
-def records(number: int, registry: Registry) -> tuple[Job, tuple[Pipeline, ...]]:
+def records(number: int, registry: Registry) -> tuple[JobRecord, tuple[PipelineRecord, ...]]:
     tree = parse_job(STREAM, "job.conf", {}, None, Report())
     assert tree
     spec = Spec("job.conf", tree, f"job number {number}")

@@ -20,9 +20,9 @@ from holdfast.api.sealing import SPEC
 from holdfast.api.service import Api
 from holdfast.api.status_board import Board
 from holdfast.connect.registry import Registry
-from holdfast.core.checkpoint import CheckpointDue, Kind
-from holdfast.core.gather import Acked, Counts, Staged, Written
-from holdfast.core.task import Place
+from holdfast.core.checkpoint import CheckpointDue, CheckpointKind
+from holdfast.core.gather import Counts, StagedCommittable, TaskAck, Written
+from holdfast.core.task import WorkerId
 from holdfast.master.journal import Journal
 from holdfast.master.master import Master
 from holdfast.master.pipeline_keeper import PipelineKeeper
@@ -94,7 +94,7 @@ class Served:
         leader = self.api.master.leader
         assert leader
         self.beats += 1
-        here = Place(name, f"{name}-1")
+        here = WorkerId(name, f"{name}-1")
         held = tuple(
             Held(k.task_key(t.id), t.attempt, progress=self.beats, read=read, written=written)
             for k in self.keepers()
@@ -134,7 +134,7 @@ class Served:
         assert leader
         number = 0
         for keeper in [k for k in self.keepers() if k.state.job == job_id]:
-            await keeper.handle(CheckpointDue(Kind.PERIODIC, leader.desk.term))
+            await keeper.handle(CheckpointDue(CheckpointKind.PERIODIC, leader.desk.term))
             number = await self._answer(keeper, rows, staged)
         return number
 
@@ -161,8 +161,8 @@ class Served:
         for task in keeper.state.tasks:
             assert task.place
             sink = keeper.state.sinks[0]
-            made = (Staged(number, sink, staged),) if staged is not None else ()
-            acked = Acked(
+            made = (StagedCommittable(number, sink, staged),) if staged is not None else ()
+            acked = TaskAck(
                 number, task.id, task.attempt, task.place, (), made, False,
                 counts=Counts(rows, (Written(sink, "shop.orders", rows, 8 * rows),)),
             )  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from holdfast.api.observe import ObservedStore
-from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, Kind
+from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, CheckpointKind
 from holdfast.core.pipeline import PipelineDoomed
 from holdfast.core.task import TaskFailed
 from holdfast.errors import Unavailable
@@ -65,7 +65,7 @@ async def no_checkpoint_for_a_while(master: Served, clock: Clock) -> None:
 async def checkpoints_fail(master: Served, clock: Clock) -> None:
     keeper = only(master)
     for _ in range(3):
-        await keeper.handle(CheckpointDue(Kind.PERIODIC, keeper.desk.term))
+        await keeper.handle(CheckpointDue(CheckpointKind.PERIODIC, keeper.desk.term))
         pending = keeper.state.checkpoints.pending
         assert pending
         await keeper.handle(CheckpointFailed(pending.number, "nobody answers"))

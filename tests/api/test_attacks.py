@@ -15,7 +15,7 @@ from holdfast.api.route import Role as Rights
 from holdfast.cli.cluster import printable
 from holdfast.cli.logs import JsonLines
 from holdfast.cli.processes import _Sentences
-from holdfast.core.job import Job
+from holdfast.core.job import JobRecord
 from holdfast.errors import UserError
 from holdfast.master import checkpoint_content
 from holdfast.master.ports import BlobBad
@@ -87,7 +87,7 @@ def test_x23_what_is_pickled_is_never_opened(tmp_path: Path) -> None:
         with pytest.raises(BlobBad):
             checkpoint_content.read(evil)
         with pytest.raises(RecordUnreadable):
-            decode(Job, evil)
+            decode(JobRecord, evil)
         store = master.api.master.store
         await store.commit([Guard(job_key("evil"), 0)], [Put(job_key("evil"), evil)])
         assert await master.api.stored_jobs() == []

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from holdfast.core.checkpoint import CheckpointDue, Kind
+from holdfast.core.checkpoint import CheckpointDue, CheckpointKind
 from holdfast.core.completion import SourceEnded
 from holdfast.core.task import TaskFailed
 from holdfast.master.ports import Settings
@@ -40,7 +40,7 @@ def test_the_next_leader_tells_what_came_before_it(tmp_path: Path) -> None:
         await master.checkpoint("17", 100)
         await master.checkpoint("17", 150)
         # One is on its way when this leader goes.
-        await keeper.handle(CheckpointDue(Kind.PERIODIC, keeper.desk.term))
+        await keeper.handle(CheckpointDue(CheckpointKind.PERIODIC, keeper.desk.term))
         seen.update(await master.get("/api/jobs/17/checkpoints"))
         seen["events"] = (await master.get("/api/jobs/17/timeline"))["events"]
         seen["term"], seen["fence"] = keeper.desk.number, keeper.desk.term

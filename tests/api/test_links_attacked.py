@@ -16,8 +16,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 
 from holdfast.client import Client
 from holdfast.config import load_config
-from holdfast.core.gather import Acked
-from holdfast.core.task import Place, TaskStatus
+from holdfast.core.gather import TaskAck
+from holdfast.core.task import TaskStatus, WorkerId
 from holdfast.errors import UserError
 from holdfast.model.secret import Secret
 from holdfast.process.links import PATH, UNREADABLE, Dialer
@@ -127,8 +127,8 @@ def test_x13_what_was_said_before_is_not_heard_again(tmp_path: Path) -> None:
         before = keeper.state
         task = before.tasks[0]
         assert task.place
-        old = Acked(1, task.id, task.attempt, task.place, (("s", 1),), (), True)
-        stale = Acked(2, task.id, 7, task.place, (), (), True)
+        old = TaskAck(1, task.id, task.attempt, task.place, (("s", 1),), (), True)
+        stale = TaskAck(2, task.id, 7, task.place, (), (), True)
         key = keeper.task_key(task.id)
         for message in (
             Hello("W1", "W1-1", 1, 0, 99, (), ()),
@@ -149,11 +149,11 @@ def test_x14_a_worker_cannot_speak_for_another(tmp_path: Path) -> None:
         await master.runs("17")
         keeper = next(iter(master.keepers()))
         task = keeper.state.tasks[0]
-        assert task.place == Place("W1", "W1-1") and task.status is TaskStatus.RUNNING
+        assert task.place == WorkerId("W1", "W1-1") and task.status is TaskStatus.RUNNING
         key, term = keeper.task_key(task.id), master.api.master.leader.desk.term  # type: ignore[union-attr]
         lies = [
             EndReport(term, key, 1, task.sources[0], "W1", "W1-1"),
-            BarrierAck(term, key, Acked(1, task.id, 1, task.place, (), (), True)),
+            BarrierAck(term, key, TaskAck(1, task.id, 1, task.place, (), (), True)),
             Hello("W1", "W1-1", 10**6, 0, 0, (), ()),
         ]
         for number, lie in enumerate(lies):

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any, cast
 
-from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, Kind
+from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, CheckpointKind
 from holdfast.core.task import TaskFailed
 from holdfast.wire.messages import Held
 from tests.api.served import LOAD, STREAM, Served, served
@@ -82,7 +82,7 @@ def test_checkpoints_that_fail_and_gaps_are_shown(tmp_path: Path) -> None:
         leader = master.api.master.leader
         assert leader
         while keeper.state.checkpoints.pending is None:
-            await keeper.handle(CheckpointDue(Kind.PERIODIC, leader.desk.term))
+            await keeper.handle(CheckpointDue(CheckpointKind.PERIODIC, leader.desk.term))
         number = keeper.state.checkpoints.pending.number
         path = "/api/jobs/17/checkpoints"
         while not (under := (await master.get(path))["pipelines"][0]["in_progress"]):

@@ -4,8 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from holdfast.core.checkpoint import Kind
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.checkpoint import CheckpointKind
+from holdfast.core.pipeline import PipelineRecord
 from tests.oracle.describe import file_name
 from tests.oracle.events import Ack, Blob, Drop, Order, Publish, Write
 from tests.oracle.story import Part, Story, latest, part_of
@@ -49,13 +49,15 @@ def acknowledged(story: Story) -> Iterator[str]:
         if isinstance(event, Ack):
             part = Part(event.job, event.incarnation, event.pipeline)
             acks[(part, event.task, event.attempt, event.worker, event.number)] = event
-        elif isinstance(event.record, Pipeline):
+        elif isinstance(event.record, PipelineRecord):
             old = records.pipeline(part_of(event.record))
             if old and latest(event.record) > latest(old):
                 yield from _built(story, old, event.record, acks)
 
 
-def _built(story: Story, old: Pipeline, new: Pipeline, acks: dict[AckKey, Ack]) -> Iterator[str]:
+def _built(
+    story: Story, old: PipelineRecord, new: PipelineRecord, acks: dict[AckKey, Ack]
+) -> Iterator[str]:
     """Compare the blob of a checkpoint with the answers of the tasks, as the record has them."""
     done = new.checkpoints.latest
     assert done
@@ -109,7 +111,7 @@ def whole(story: Story) -> Iterator[str]:
     for event, _ in story.walk(Write, Blob):
         if isinstance(event, Blob):
             there.add(event.name)
-        elif isinstance(event.record, Pipeline) and event.record.checkpoints.latest:
+        elif isinstance(event.record, PipelineRecord) and event.record.checkpoints.latest:
             name = event.record.checkpoints.latest.blob
             if name not in there or name not in story.contents:
                 yield f"I30 a record points at {name}, which was not stored whole"
@@ -136,11 +138,11 @@ def retention(story: Story) -> Iterator[str]:
             commits = state.commits
             if commits.listened < commits.through and commits.through not in kept:
                 yield "I33 a checkpoint is not kept whose listeners have not run"
-            plain = [c for c in state.checkpoints.kept if c.kind is not Kind.SAVEPOINT]
+            plain = [c for c in state.checkpoints.kept if c.kind is not CheckpointKind.SAVEPOINT]
             if len(plain) > state.retained + len(state.commits.waiting) + KEPT_SLACK:
                 yield f"I33 {len(plain)} checkpoints are kept, {state.retained} are wanted"
     for drop, records in story.walk(Drop):
-        for state in (r for r in records.items.values() if isinstance(r, Pipeline)):
+        for state in (r for r in records.items.values() if isinstance(r, PipelineRecord)):
             needed = {c.blob for c in state.commits.waiting}
             if state.checkpoints.latest:
                 needed.add(state.checkpoints.latest.blob)

@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.core.checkpoint import Completed
 from holdfast.core.commit import CommitStatus
 from holdfast.core.job import TERMINAL, JobStatus
-from holdfast.core.pipeline import FAILED, OVER, Pipeline
+from holdfast.core.pipeline import FAILED, OVER, PipelineRecord
 from holdfast.master.ports import commit_user
 from tests.oracle.events import Deaf, Listen, Publish, Read, Removed, Snapshot, Sweep
 from tests.oracle.story import Life, Part, Story
@@ -184,7 +184,7 @@ def sweeping(story: Story) -> Iterator[str]:
             if file in shown:
                 yield f"I56 {file} was removed and is part of a table"
         for key, record in records.items.items():
-            if not isinstance(record, Pipeline) or record.status in OVER:
+            if not isinstance(record, PipelineRecord) or record.status in OVER:
                 continue  # what it owes is in its saved state
             if _needs(story, record.commits.waiting) & set(sweep.files):
                 yield f"I56 a file was removed that {key} still has to commit"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from holdfast.core.checkpoint import Kind
+from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.completion import CompletionStatus
 from holdfast.core.job import JobStatus
 from holdfast.core.pipeline import FINISHED
@@ -48,11 +48,11 @@ def final(story: Story) -> Iterator[str]:
             begun, done = new.checkpoints.pending, new.checkpoints.latest
             ended = new.completion.status is CompletionStatus.ENDED
             if begun and begun != old.checkpoints.pending:
-                if begun.kind is Kind.FINAL and not ended:
+                if begun.kind is CheckpointKind.FINAL and not ended:
                     yield "I41 a final checkpoint began before every source had ended"
-                if begun.kind is Kind.PERIODIC and ended:
+                if begun.kind is CheckpointKind.PERIODIC and ended:
                     yield "I41 a periodic checkpoint began after every source had ended"
-            if done == old.checkpoints.latest or not done or done.kind is not Kind.FINAL:
+            if done == old.checkpoints.latest or not done or done.kind is not CheckpointKind.FINAL:
                 continue
             if not ended:
                 yield "I40 a final checkpoint completed before every source had ended"
@@ -70,7 +70,7 @@ def endings(story: Story) -> Iterator[str]:
         if jobs[-1].status is JobStatus.FINISHED and not all(done):
             yield f"I42 {life.job} is FINISHED without a final checkpoint of each pipeline"
     for completed in story.completed.values():
-        if sum(c.kind is Kind.FINAL for c in completed) > 1:
+        if sum(c.kind is CheckpointKind.FINAL for c in completed) > 1:
             yield "I42 two final checkpoints of one pipeline"
 
 

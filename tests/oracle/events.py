@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.job import Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import JobRecord
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.errors import HoldfastError
 from holdfast.master.records import decode, encode
 
-Record = Job | Pipeline | Saved | str
+Record = JobRecord | PipelineRecord | Saved | str
 Positions = tuple[tuple[str, Any], ...]
 
 
@@ -340,7 +340,13 @@ KINDS: dict[str, type[Event]] = {
     )
 }  # fmt: skip
 
-_RECORDS = {"job": Job, "history": Job, "grave": Job, "saved": Saved, "pipeline": Pipeline}
+_RECORDS = {
+    "job": JobRecord,
+    "history": JobRecord,
+    "grave": JobRecord,
+    "saved": Saved,
+    "pipeline": PipelineRecord,
+}
 _NAMES = {kind: tuple(f.name for f in fields(kind)) for kind in KINDS.values()}
 
 
@@ -358,7 +364,7 @@ def from_facts(facts: Mapping[str, Any]) -> Event | None:
 def to_line(event: Event) -> str:
     """Return an event as one line of JSON, without the line's end."""
     facts = {n: getattr(event, n) for n in _NAMES[type(event)]}
-    if isinstance(event, Write) and isinstance(event.record, Job | Pipeline | Saved):
+    if isinstance(event, Write) and isinstance(event.record, JobRecord | PipelineRecord | Saved):
         facts["record"] = encode(event.record).decode()
     return json.dumps({"kind": type(event).__name__.lower(), **facts}, separators=(",", ":"))
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 from holdfast.core.checkpoint import CHECKPOINT
 from holdfast.core.commit import COMMIT
 from holdfast.core.completion import COMPLETION
-from holdfast.core.job import JOB, TERMINAL, Job, JobStatus
-from holdfast.core.machine import Machine
-from holdfast.core.pipeline import PIPELINE, Pipeline
+from holdfast.core.job import JOB, TERMINAL, JobRecord, JobStatus
+from holdfast.core.machine import TransitionTable
+from holdfast.core.pipeline import PIPELINE, PipelineRecord
 from holdfast.core.task import TASK, TaskStatus
 from tests.oracle.events import Client, Order, Proof, Publish, Snapshot, Start, Write
 from tests.oracle.story import Life, Part, Records, Story, life_of, part_of
@@ -27,7 +27,7 @@ def submits(story: Story) -> Iterator[str]:
             life = Life(event.job, event.incarnation)
             if event.did == "submitted" and life not in begun:
                 yield f"I9 {life.job} was accepted and is not stored"
-        elif isinstance(event.record, Job) and event.key.startswith("job/"):
+        elif isinstance(event.record, JobRecord) and event.key.startswith("job/"):
             life = life_of(event.record)
             if life in begun and records.job(life) is None:
                 yield f"I9 {life.job} was begun a second time"
@@ -53,7 +53,7 @@ def edges(story: Story) -> Iterator[str]:
                 yield from _moved(TASK, one.status, other.status)
 
 
-def _moved(machine: Machine, old: object, new: object) -> Iterator[str]:
+def _moved(machine: TransitionTable, old: object, new: object) -> Iterator[str]:
     if old is not new and not any(r[0] is old and r[2] is new for r in machine.rows):
         yield f"I10 a {machine.name} went from {old} to {new}"
 
@@ -65,7 +65,7 @@ def ends(story: Story) -> Iterator[str]:
         match event:
             case Write(key="leader"):
                 leader = "" if event.deleted else event.process
-            case Write(record=Job() | Pipeline() as record) if not _stays(event):
+            case Write(record=JobRecord() | PipelineRecord() as record) if not _stays(event):
                 if life_of(record) in records.ends:
                     yield f"I11 {event.key} changed after the job's end"
             case Order(order="DeployTask" | "Barrier"):
@@ -87,7 +87,7 @@ def _stays(write: Write) -> bool:
 
 def _finishes(records: Records, part: Part) -> bool:
     """Say whether a life that goes on is finishing the commits of a pipeline that is over."""
-    going = [p for p in records.items.values() if isinstance(p, Pipeline) and p.owes_former]
+    going = [p for p in records.items.values() if isinstance(p, PipelineRecord) and p.owes_former]
     formers = [Part(f.job, f.incarnation, f.pipeline) for p in going for f in p.formers]
     return part in formers
 
@@ -105,7 +105,7 @@ def visible(story: Story) -> Iterator[str]:
             owner = story.owner(event.user)
             if owner and not _complete(records, owner[0], event.number):
                 yield f"I13 {event.table} shows {event.number} of {owner[0].job}, not complete"
-        elif isinstance(event.record, Job) and event.key.startswith("job/"):
+        elif isinstance(event.record, JobRecord) and event.key.startswith("job/"):
             life = life_of(event.record)
             if event.record.status is not JobStatus.FINISHED:
                 continue
@@ -138,9 +138,9 @@ def one_end(story: Story) -> Iterator[str]:
     """I14: a life has one end, in its record and in its history."""
     found: dict[Life, set[JobStatus]] = defaultdict(set)
     for write in story.of(Write):
-        if isinstance(write.record, Job) and write.record.status in TERMINAL:
+        if isinstance(write.record, JobRecord) and write.record.status in TERMINAL:
             found[life_of(write.record)].add(write.record.status)
-        elif isinstance(write.record, Job) and found.get(life_of(write.record)):
+        elif isinstance(write.record, JobRecord) and found.get(life_of(write.record)):
             yield f"I14 {write.record.id} is {write.record.status} after its end"
     for life, statuses in found.items():
         if len(statuses) > 1:
@@ -152,9 +152,9 @@ def cancels(story: Story) -> Iterator[str]:
     canceling: set[Life] = set()
     for write, records in story.walk(Write):
         record = write.record
-        if isinstance(record, Job) and record.status is JobStatus.CANCELING:
+        if isinstance(record, JobRecord) and record.status is JobStatus.CANCELING:
             canceling.add(life_of(record))
-        elif isinstance(record, Pipeline) and life_of(record) in canceling:
+        elif isinstance(record, PipelineRecord) and life_of(record) in canceling:
             old = records.pipeline(part_of(record))
             if old and record.checkpoints.latest != old.checkpoints.latest:
                 yield f"I15 a checkpoint of {record.job} completed after its cancel"
@@ -190,14 +190,14 @@ def queue(story: Story) -> Iterator[str]:
             news = [x for x in begun if isinstance(event, Write) or f"job/{x.job}" in event.guards]
             known.update((life, event.at) for life in news if known.get(life) == float("inf"))
             begun = [life for life in begun if life not in news]
-        elif isinstance(record, Job) and event.key.startswith("job/"):
+        elif isinstance(record, JobRecord) and event.key.startswith("job/"):
             life = life_of(record)
             if records.job(life) is None:
                 begun.append(life)
                 known[life] = float("inf")
             elif record.status is not JobStatus.PENDING:
                 known.pop(life, None)
-        elif isinstance(record, Pipeline):
+        elif isinstance(record, PipelineRecord):
             life = life_of(record)
             for task in _placed_first(records.pipeline(part_of(record)), record):
                 if (part_of(record), task) in placed:
@@ -212,11 +212,13 @@ def queue(story: Story) -> Iterator[str]:
 
 
 def _owes(records: Records, life: Life) -> bool:
-    parts = [p for p in records.items.values() if isinstance(p, Pipeline) and life_of(p) == life]
+    parts = [
+        p for p in records.items.values() if isinstance(p, PipelineRecord) and life_of(p) == life
+    ]
     return any(p.formers for p in parts)
 
 
-def _placed_first(old: Pipeline | None, new: Pipeline) -> list[str]:
+def _placed_first(old: PipelineRecord | None, new: PipelineRecord) -> list[str]:
     """Return the tasks whose first attempt a write has placed."""
     waited = {t.id for t in old.tasks if t.status is TaskStatus.WAITING} if old else set()
     now = [t for t in new.tasks if t.status is TaskStatus.PLACED and t.attempt == 1]

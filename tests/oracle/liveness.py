@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from holdfast.core.job import JobStatus
-from holdfast.core.pipeline import ACTIVE, Pipeline
+from holdfast.core.pipeline import ACTIVE, PipelineRecord
 from holdfast.core.task import TaskStatus
 from tests.oracle.events import Boot, Client, End, Fault, Left, Start, Stuck, Write
 from tests.oracle.story import Part, Story, part_of
@@ -50,7 +50,7 @@ def checkpointing(story: Story) -> Iterator[str]:
     idle: dict[Part, float] = {}
     incomplete: dict[Part, float] = {}
     for write, records in story.walk(Write):
-        if not isinstance(write.record, Pipeline):
+        if not isinstance(write.record, PipelineRecord):
             continue
         part, old, new = (
             part_of(write.record),
@@ -70,7 +70,7 @@ def checkpointing(story: Story) -> Iterator[str]:
             incomplete.pop(part, None)
 
 
-def _runs(state: Pipeline) -> bool:
+def _runs(state: PipelineRecord) -> bool:
     """Say whether checkpoints of this pipeline are due."""
     saved = state.savepoint and state.savepoint.number is not None
     running = all(t.status is TaskStatus.RUNNING for t in state.tasks)

@@ -6,9 +6,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from holdfast.core.checkpoint import Completed, Kind
-from holdfast.core.job import TERMINAL, Job, JobStatus
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.checkpoint import CheckpointKind, Completed
+from holdfast.core.job import TERMINAL, JobRecord, JobStatus
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import KINDS, Saved
 from tests.oracle.commits import before
 from tests.oracle.events import Drop, Write
@@ -65,7 +65,7 @@ def forced(story: Story) -> Iterator[str]:
     waits: dict[Life, float] = {}
     for event, records in story.walk(Write):
         job = event.record
-        if isinstance(job, Job) and event.key.startswith("job/") and job.forced:
+        if isinstance(job, JobRecord) and event.key.startswith("job/") and job.forced:
             since_s = waits.setdefault(life_of(job), event.at)
             if job.status not in TERMINAL:
                 continue
@@ -82,7 +82,7 @@ def forced(story: Story) -> Iterator[str]:
             yield f"I82 {life.job} goes on though it was ended by force"
 
 
-def _undone(state: Pipeline | None) -> Iterator[Completed]:
+def _undone(state: PipelineRecord | None) -> Iterator[Completed]:
     """Yield what is complete and not on record as visible and heard of, of former lives too."""
     if state is None:
         return
@@ -97,12 +97,14 @@ def kept(story: Story) -> Iterator[str]:
     """I62: a savepoint's blob stays while its job lives, and never ends a pipeline."""
     for states in story.pipelines.values():
         for state in states:
-            savepoints = {c.number for c in state.checkpoints.kept if c.kind is Kind.SAVEPOINT}
+            savepoints = {
+                c.number for c in state.checkpoints.kept if c.kind is CheckpointKind.SAVEPOINT
+            }
             if state.final in savepoints:
                 yield "I62 a savepoint was taken for the final checkpoint"
     for drop, records in story.walk(Drop):
-        for state in (r for r in records.items.values() if isinstance(r, Pipeline)):
-            saved = {c.blob for c in state.checkpoints.kept if c.kind is Kind.SAVEPOINT}
+        for state in (r for r in records.items.values() if isinstance(r, PipelineRecord)):
+            saved = {c.blob for c in state.checkpoints.kept if c.kind is CheckpointKind.SAVEPOINT}
             if drop.name in saved and part_of(state).life not in records.ends:
                 yield f"I62 the savepoint {drop.name} was removed"
 
@@ -136,7 +138,11 @@ def left(story: Story) -> Iterator[str]:
             known = states.setdefault(record.id, record)
             if replace(record, removed=False) != known:
                 yield f"I80 saved state {record.id} was changed"
-        elif isinstance(record, Job) and record.status in KINDS and life_of(record) not in ended:
+        elif (
+            isinstance(record, JobRecord)
+            and record.status in KINDS
+            and life_of(record) not in ended
+        ):
             ended.add(life_of(record))
             own = [p for p in story.completed if p.life == life_of(record) and story.completed[p]]
             if own and f"saved/{record.id}/{record.incarnation}" not in at[write.revision]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.health import STALLED_S, STALLED_SHARE, Health, owed_commit
 from tests.oracle.events import Blob, Shown, Write
 from tests.oracle.story import Part, Story, latest, part_of
@@ -23,7 +23,7 @@ def ages(story: Story) -> Iterator[str]:
         unmeasured.take(event)
         if isinstance(event, Blob):
             stored[event.name] = event.at
-        elif isinstance(event, Write) and isinstance(event.record, Pipeline):
+        elif isinstance(event, Write) and isinstance(event.record, PipelineRecord):
             last, old = event.record.checkpoints.latest, records.pipeline(part_of(event.record))
             if last and (old is None or latest(old) < last.number):
                 first_s = stored.get(last.blob, event.at)
@@ -49,7 +49,7 @@ def stalled(story: Story) -> Iterator[str]:
     unmeasured = _Unmeasured()
     for event, records in story.walk(Write, Shown):
         unmeasured.take(event)
-        if isinstance(event, Write) and isinstance(event.record, Pipeline):
+        if isinstance(event, Write) and isinstance(event.record, PipelineRecord):
             part, now = part_of(event.record), owed_commit(event.record)
             before = owed.get(part, (0, 0.0))
             if now is None:

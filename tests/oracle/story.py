@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 from holdfast.core.checkpoint import Completed
-from holdfast.core.job import TERMINAL, Job, JobStatus
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import TERMINAL, JobRecord, JobStatus
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.master import checkpoint_content
 from holdfast.master.ports import BlobBad, commit_user
@@ -52,7 +52,7 @@ class Records:
     """What the store holds at one moment of a story.  `ends` remembers lives that are over."""
 
     def __init__(self) -> None:
-        self.items: dict[str, Job | Pipeline] = {}
+        self.items: dict[str, JobRecord | PipelineRecord] = {}
         self.states: dict[str, Saved] = {}
         self.ends: dict[Life, tuple[JobStatus, int | None]] = {}
 
@@ -63,22 +63,24 @@ class Records:
             self.states.pop(write.key.removeprefix("saved/"), None)
         elif isinstance(write.record, Saved):
             self.states[write.record.id] = write.record
-        elif isinstance(write.record, Job | Pipeline) and not write.key.startswith("history/"):
+        elif isinstance(write.record, JobRecord | PipelineRecord) and not write.key.startswith(
+            "history/"
+        ):
             self.items[write.key] = write.record
-            if isinstance(write.record, Job) and write.record.status in TERMINAL:
+            if isinstance(write.record, JobRecord) and write.record.status in TERMINAL:
                 self.ends.setdefault(life_of(write.record), (write.record.status, write.term))
 
-    def pipeline(self, part: Part) -> Pipeline | None:
+    def pipeline(self, part: Part) -> PipelineRecord | None:
         """Return a pipeline's record, unless the key holds another life's or nothing."""
         found = self.items.get(f"pipeline/{part.job}/{part.number:04}")
-        fits = isinstance(found, Pipeline) and found.incarnation == part.incarnation
-        return cast(Pipeline, found) if fits else None
+        fits = isinstance(found, PipelineRecord) and found.incarnation == part.incarnation
+        return cast(PipelineRecord, found) if fits else None
 
-    def job(self, life: Life) -> Job | None:
+    def job(self, life: Life) -> JobRecord | None:
         """Return a job's record, unless the key holds another life's or nothing."""
         found = self.items.get(f"job/{life.job}")
-        fits = isinstance(found, Job) and found.incarnation == life.incarnation
-        return cast(Job, found) if fits else None
+        fits = isinstance(found, JobRecord) and found.incarnation == life.incarnation
+        return cast(JobRecord, found) if fits else None
 
 
 class Story:
@@ -119,11 +121,11 @@ class Story:
         return healed[0] if healed else None
 
     @cached_property
-    def jobs(self) -> dict[Life, list[Job]]:
+    def jobs(self) -> dict[Life, list[JobRecord]]:
         """Every state each life of each job was in."""
-        found: dict[Life, list[Job]] = defaultdict(list)
+        found: dict[Life, list[JobRecord]] = defaultdict(list)
         for write in self.of(Write):
-            if isinstance(write.record, Job) and write.key.startswith("job/"):
+            if isinstance(write.record, JobRecord) and write.key.startswith("job/"):
                 found[life_of(write.record)].append(write.record)
         return found
 
@@ -132,7 +134,7 @@ class Story:
         """Which lives gave their id away to the next one, by the revision at which they did."""
         found: dict[int, set[Life]] = defaultdict(set)
         for write in self.of(Write):
-            if isinstance(write.record, Job) and write.key.startswith("grave/"):
+            if isinstance(write.record, JobRecord) and write.key.startswith("grave/"):
                 found[write.revision].add(life_of(write.record))
         return found
 
@@ -147,11 +149,11 @@ class Story:
         return found
 
     @cached_property
-    def pipelines(self) -> dict[Part, list[Pipeline]]:
+    def pipelines(self) -> dict[Part, list[PipelineRecord]]:
         """Every state each pipeline was in."""
-        found: dict[Part, list[Pipeline]] = defaultdict(list)
+        found: dict[Part, list[PipelineRecord]] = defaultdict(list)
         for write in self.of(Write):
-            if isinstance(write.record, Pipeline):
+            if isinstance(write.record, PipelineRecord):
                 found[part_of(write.record)].append(write.record)
         return found
 
@@ -226,17 +228,17 @@ def read_log(paths: Iterable[Path]) -> Story:
     return Story(read_events(paths))
 
 
-def life_of(record: Job | Pipeline) -> Life:
+def life_of(record: JobRecord | PipelineRecord) -> Life:
     """Return the life a record belongs to."""
-    return Life(record.id if isinstance(record, Job) else record.job, record.incarnation)
+    return Life(record.id if isinstance(record, JobRecord) else record.job, record.incarnation)
 
 
-def part_of(record: Pipeline) -> Part:
+def part_of(record: PipelineRecord) -> Part:
     """Return the pipeline a record is of."""
     return Part(record.job, record.incarnation, record.number)
 
 
-def latest(state: Pipeline | None) -> int:
+def latest(state: PipelineRecord | None) -> int:
     """Return the number of a pipeline's latest complete checkpoint; 0 if it has none."""
     done = state.checkpoints.latest if state else None
     return done.number if done else 0

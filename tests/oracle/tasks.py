@@ -4,8 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from holdfast.core.pipeline import Pipeline
-from holdfast.core.task import Task, TaskStatus
+from holdfast.core.pipeline import PipelineRecord
+from holdfast.core.task import TaskRecord, TaskStatus
 from tests.oracle.events import Boot, End, Fault, Start, Took, Write
 from tests.oracle.story import Life, Part, Story, part_of
 
@@ -85,12 +85,14 @@ def slots(story: Story) -> Iterator[str]:
     """I22: no worker is given more than its slots hold."""
     size = {b.known_as: b.slots for b in story.of(Boot) if b.slots}
     for write, records in story.walk(Write):
-        if not isinstance(write.record, Pipeline):
+        if not isinstance(write.record, PipelineRecord):
             continue
         old = records.pipeline(part_of(write.record))
         known = {(t.id, t.attempt) for t in old.tasks if t.live} if old else set()
         gained = [t for t in write.record.tasks if t.live and (t.id, t.attempt) not in known]
-        others = [r for r in records.items.values() if isinstance(r, Pipeline) and r is not old]
+        others = [
+            r for r in records.items.values() if isinstance(r, PipelineRecord) and r is not old
+        ]
         for task in gained:
             assert task.place
             here = task.place.incarnation
@@ -99,7 +101,7 @@ def slots(story: Story) -> Iterator[str]:
                 yield f"I22 {here} has {size[here]} slots and was given {used}"
 
 
-def _slots_on(pipeline: Pipeline, worker: str) -> int:
+def _slots_on(pipeline: PipelineRecord, worker: str) -> int:
     on = [t for t in pipeline.tasks if t.live and t.place and t.place.incarnation == worker]
     return sum(t.slots for t in on)
 
@@ -113,7 +115,7 @@ def reports(story: Story) -> Iterator[str]:
     }
     alive = set({b.name: b.known_as for b in story.of(Boot)}.values())
     for end in story.of(End):
-        task: Task | None = last.get((Life(end.job, end.incarnation), end.task))
+        task: TaskRecord | None = last.get((Life(end.job, end.incarnation), end.task))
         if end.why == "stopped" or task is None or end.worker not in alive:
             continue
         here = task.place and task.place.incarnation == end.worker

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from holdfast.core.job import TERMINAL, Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import TERMINAL, JobRecord
+from holdfast.core.pipeline import PipelineRecord
 from tests.oracle.events import Left, Write
 from tests.oracle.story import Life, Story, life_of
 
@@ -42,7 +42,7 @@ def reuse(story: Story) -> Iterator[str]:
         old = records.items.get(write.key)
         new = write.record
         handed = story.handed.get(write.revision, set())
-        taken = old and isinstance(new, Job | Pipeline) and life_of(old) != life_of(new)
+        taken = old and isinstance(new, JobRecord | PipelineRecord) and life_of(old) != life_of(new)
         if old and taken and life_of(old) not in handed:
             yield f"I68 {write.key} was taken while its last life was there"
 
@@ -56,9 +56,9 @@ def delay(story: Story) -> Iterator[str]:
             gone = records.items.get(write.key)
             stood_s = write.at - ended.get(life_of(gone), write.at) if gone else 0.0
             # Times in a story are rounded.
-            if isinstance(gone, Job) and stood_s + 0.001 < story.setting.tombstone_s:
+            if isinstance(gone, JobRecord) and stood_s + 0.001 < story.setting.tombstone_s:
                 yield f"I70 the tombstone of {gone.id} stood {stood_s:.1f} s"
-        elif isinstance(record, Job) and record.status in TERMINAL:
+        elif isinstance(record, JobRecord) and record.status in TERMINAL:
             ended.setdefault(life_of(record), write.at)
 
 

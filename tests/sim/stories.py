@@ -10,14 +10,14 @@ from typing import Any
 
 from holdfast.core import job as jobs
 from holdfast.core import pipeline as pipelines
-from holdfast.core.checkpoint import CheckpointDue, CheckpointStored, Kind
+from holdfast.core.checkpoint import CheckpointDue, CheckpointKind, CheckpointStored
 from holdfast.core.commit import Committed, Listened
 from holdfast.core.completion import Completion, SourceEnded
-from holdfast.core.gather import Acked, Gathering, Staged
-from holdfast.core.job import Job, PipelinesSeen, SavepointWanted
-from holdfast.core.pipeline import Pipeline, SavepointAsked, StopAsked
+from holdfast.core.gather import CheckpointRound, StagedCommittable, TaskAck
+from holdfast.core.job import JobRecord, PipelinesSeen, SavepointWanted
+from holdfast.core.pipeline import PipelineRecord, SavepointAsked, StopAsked
 from holdfast.core.saved_state import leave
-from holdfast.core.task import Place, Task, TaskPlaced, TaskStarted
+from holdfast.core.task import TaskPlaced, TaskRecord, TaskStarted, WorkerId
 from holdfast.master import checkpoint_content
 from tests.oracle.events import (
     Ack,
@@ -47,11 +47,11 @@ from tests.oracle.events import (
 )
 
 TERM, M, W = 1, "M1#1", "W1#1"
-HERE = Place("W1", W)
+HERE = WorkerId("W1", W)
 USER, TASK = "j.i1.1.t", {"job": "j", "incarnation": "i1", "pipeline": 1, "task": "t1"}
 A1: dict[str, Any] = {**TASK, "attempt": 1}
 JOB, PIPE, SAVED = "job/j", "pipeline/j/0001", "saved/j/i1"
-NEVER_ENDED = Task("t1", ("a",))
+NEVER_ENDED = TaskRecord("t1", ("a",))
 
 Events = list[Event]
 
@@ -64,8 +64,8 @@ class Teller:
         self.at = 0.0
         self.revision = 0
         self.standing: dict[str, int] = {}
-        self.job = Job("j", "i1", "token", "j", "spec", 1)
-        self.pipe = Pipeline("j", "i1", 1, (NEVER_ENDED,), Completion(("a",)))
+        self.job = JobRecord("j", "i1", "token", "j", "spec", 1)
+        self.pipe = PipelineRecord("j", "i1", 1, (NEVER_ENDED,), Completion(("a",)))
 
     def tell(self, event: Event, process: str = M) -> None:
         self.at = round(self.at + 0.1, 1)
@@ -99,21 +99,21 @@ class Teller:
         self.tell(Order(order=name, term=TERM, to=W, **A1, **facts))
         self.tell(Took(order=name, term=TERM), W)
 
-    def checkpoint(self, number: int, kind: Kind) -> None:
+    def checkpoint(self, number: int, kind: CheckpointKind) -> None:
         """Take a checkpoint of two rows and commit it."""
         file, end = f"f{number}", number * 2
         self.step(CheckpointDue(kind, TERM))
         self.order("Barrier", number=number)
         self.tell(Stage(file=file, rows=(("a", end - 2), ("a", end - 1))), W)
-        staged, ended = Staged(number, "t", file), kind is Kind.FINAL
-        acked = Acked(number, "t1", 1, HERE, (("a", end),), (staged,), ended, end)
+        staged, ended = StagedCommittable(number, "t", file), kind is CheckpointKind.FINAL
+        acked = TaskAck(number, "t1", 1, HERE, (("a", end),), (staged,), ended, end)
         held = ((number, "t", file),)
         self.tell(
             Ack(**A1, worker=W, number=number, ended=ended, positions=(("a", end),), staged=held,
                 watermark=end, through=number - 1, complete=number - 1), W,
         )  # fmt: skip
         content = checkpoint_content.write(
-            self.pipe, Gathering(number, kind, (), (acked,))
+            self.pipe, CheckpointRound(number, kind, (), (acked,))
         ).decode()
         self.tell(Blob(name=f"b{number}", content=content))
         self.step(CheckpointStored(number, f"b{number}"))
@@ -135,7 +135,7 @@ def good() -> Events:
     t.tell(Heard(**A1, source="a", worker=W))
     t.step(SourceEnded("t1", "a", 1, HERE))
     t.order("EndConfirmed", source="a")
-    t.checkpoint(2, Kind.FINAL)
+    t.checkpoint(2, CheckpointKind.FINAL)
     return _ended(t, kept=())
 
 
@@ -144,7 +144,7 @@ def saved() -> Events:
     t = _begun()
     t.want(SavepointWanted("r"))
     t.step(SavepointAsked("r"))
-    t.checkpoint(2, Kind.SAVEPOINT)
+    t.checkpoint(2, CheckpointKind.SAVEPOINT)
     t.look()
     t.step(StopAsked())
     return _ended(t, kept=("b2",))
@@ -168,7 +168,7 @@ def _begun() -> Teller:
     t.tell(Start(**A1, worker=W), W)
     t.step(TaskStarted("t1", 1, HERE))
     t.look()
-    t.checkpoint(1, Kind.PERIODIC)
+    t.checkpoint(1, CheckpointKind.PERIODIC)
     return t
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.core.job import JobStatus
-from holdfast.core.pipeline import FINISHED, Pipeline
+from holdfast.core.pipeline import FINISHED, PipelineRecord
 from holdfast.core.task import TaskStatus
 from holdfast.master.ports import Settings
 from tests.sim.echo import hear_twice
@@ -212,7 +212,7 @@ def cancelled_at_the_end(after_s: float) -> Script:
 
     def last(event: Event) -> bool:
         record = event.get("record")
-        return isinstance(record, Pipeline) and record.final == record.commits.through
+        return isinstance(record, PipelineRecord) and record.final == record.commits.through
 
     async def strike(world: World) -> None:
         if after_s:
@@ -272,7 +272,7 @@ async def lost_before_they_start(world: World) -> None:
 
     def placed(event: Event) -> bool:
         record = event.get("record")
-        found = record.tasks if isinstance(record, Pipeline) else ()
+        found = record.tasks if isinstance(record, PipelineRecord) else ()
         return len({t.place for t in found if t.status is TaskStatus.PLACED}) > 1
 
     await world.saw(placed)
@@ -291,7 +291,7 @@ async def drained_before_it_starts(world: World) -> None:
 
     def placed(event: Event) -> bool:
         record = event.get("record")
-        return isinstance(record, Pipeline) and record.tasks[0].status is TaskStatus.PLACED
+        return isinstance(record, PipelineRecord) and record.tasks[0].status is TaskStatus.PLACED
 
     await world.saw(placed, drain)
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from holdfast.api.route import Role
-from holdfast.core.gather import Acked, Counts, Written
-from holdfast.core.task import Place
+from holdfast.core.gather import Counts, TaskAck, Written
+from holdfast.core.task import WorkerId
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.process.server import open_port, server_for
 from holdfast.wire.messages import BarrierAck, Held, Hello, Load
@@ -73,7 +73,7 @@ class Player:
     async def _beat(self, name: str) -> None:
         leader = self.stage.api.master.leader
         assert leader
-        here = Place(name, f"{name}-1")
+        here = WorkerId(name, f"{name}-1")
         held = []
         for keeper in self.stage.keepers():
             job = keeper.state.job
@@ -111,7 +111,7 @@ class Player:
                 continue
             rows = self.rows.get(job, 0) * 9 // 10
             written = (Written(keeper.state.sinks[0], "shop.orders", rows, 80 * rows),)
-            acked = Acked(
+            acked = TaskAck(
                 gathering.number, task.id, task.attempt, task.place, (), (), False,
                 counts=Counts(rows, written),
             )  # fmt: skip

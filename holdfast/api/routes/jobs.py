@@ -29,7 +29,7 @@ from holdfast.api.status_board import Sight
 from holdfast.api.timeline import CheckpointView, Checks, Happened
 from holdfast.api.unfinished import unfinished_of
 from holdfast.api.views import Accepted, JobDetail, JobList, LogLines, Submit
-from holdfast.core.job import TERMINAL, Job
+from holdfast.core.job import TERMINAL, JobRecord
 from holdfast.errors import UserError
 from holdfast.master.event_log import TRAIL, decode, decode_past, past_key
 from holdfast.master.explain import Explanation
@@ -233,7 +233,7 @@ class JobPaths:
         sight = sight or await self._told(record)
         return found, await self.api.sketches.of(record), sight
 
-    async def _told(self, job: Job) -> Sight | None:
+    async def _told(self, job: JobRecord) -> Sight | None:
         """Return what leaders have left in the store about a job that nobody here keeps."""
         store = self.api.master.store
         items, _ = await store.range(f"{TRAIL}{job.id}/")

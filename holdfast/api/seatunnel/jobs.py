@@ -27,8 +27,8 @@ from holdfast.api.seatunnel.views import (
 from holdfast.api.service import Api
 from holdfast.api.shown import health_told, restarts_of
 from holdfast.api.status_board import Sight
-from holdfast.core.job import TERMINAL, Job, JobStatus
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import TERMINAL, JobRecord, JobStatus
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.errors import Unavailable, UserError
 from holdfast.master.explain import as_text, explain
 from holdfast.master.job_keeper import JobKeeper
@@ -167,7 +167,7 @@ class JobsV2:
         infos = [_over(j, (), await self.api.sketches.of(j), self._sight(j)) for j in page]
         return infos if ask.query.page is None else Page(infos, total)
 
-    def _sight(self, job: Job) -> Sight | None:
+    def _sight(self, job: JobRecord) -> Sight | None:
         sight = self.api.sight(job.id)
         return sight if sight and sight.job.incarnation == job.incarnation else None
 
@@ -254,12 +254,14 @@ def _lag_s(watermark: int | None) -> float | None:
     return None if watermark is None else round(max(0.0, time.time() - watermark / 1000), 3)
 
 
-def _start(job: Job, sight: Sight | None) -> str:
+def _start(job: JobRecord, sight: Sight | None) -> str:
     """Return when a job began to run, "" if it has not, or nobody who still lives saw it."""
     return date_text(sight.started_s) if sight else ""
 
 
-def _info(job: Job, parts: tuple[Pipeline, ...], sketch: Sketch, sight: Sight | None) -> JobInfo:
+def _info(
+    job: JobRecord, parts: tuple[PipelineRecord, ...], sketch: Sketch, sight: Sight | None
+) -> JobInfo:
     """Return a job that is not over, as far as records go."""
     dates = [p.checkpoints.latest.at_s for p in parts if p.checkpoints.latest]
     last_s = min(dates) if dates and len(dates) == len(parts) else 0.0
@@ -296,7 +298,9 @@ def _info(job: Job, parts: tuple[Pipeline, ...], sketch: Sketch, sight: Sight | 
     )
 
 
-def _over(job: Job, parts: tuple[Pipeline, ...], sketch: Sketch, sight: Sight | None) -> JobInfo:
+def _over(
+    job: JobRecord, parts: tuple[PipelineRecord, ...], sketch: Sketch, sight: Sight | None
+) -> JobInfo:
     """Return a job that is over."""
     found = _info(job, parts, sketch, sight)
     found.errorMsg = masked_text(job.reason) if job.status is JobStatus.FAILED else None

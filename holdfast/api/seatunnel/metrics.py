@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from holdfast.api.status_board import Sight
 from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Written
-from holdfast.core.job import TERMINAL, Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import TERMINAL, JobRecord
+from holdfast.core.pipeline import PipelineRecord
 
 Figures = dict[str, str | dict[str, str]]
 NO_TABLES: Figures = {
@@ -22,7 +22,7 @@ NO_TABLES: Figures = {
 
 
 def metrics_of(
-    job: Job, parts: Iterable[Pipeline], sight: Sight | None, visible: Totals | None
+    job: JobRecord, parts: Iterable[PipelineRecord], sight: Sight | None, visible: Totals | None
 ) -> Figures:
     """Return the `metrics` of a job; `visible` is what it has committed, if that is known."""
     over = job.status in TERMINAL
@@ -59,7 +59,7 @@ def _by_table(tables: Mapping[str, tuple[int, int]], ran_s: float) -> Figures:
     return {f"{kind}{name}": known for kind in kinds for name, known in of_all.items()}
 
 
-def committed(parts: Iterable[Pipeline], sight: Sight | None) -> Totals | None:
+def committed(parts: Iterable[PipelineRecord], sight: Sight | None) -> Totals | None:
     """Return what is visible; None where the checkpoint that knew is gone."""
     if sight and sight.checks:
         return sum((c.committed for c in sight.checks.values()), Totals())
@@ -73,7 +73,7 @@ def committed(parts: Iterable[Pipeline], sight: Sight | None) -> Totals | None:
     return found
 
 
-def _totals(parts: Iterable[Pipeline]) -> Totals:
+def _totals(parts: Iterable[PipelineRecord]) -> Totals:
     return sum((p.checkpoints.latest.totals for p in parts if p.checkpoints.latest), Totals())
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from holdfast.core.job import TERMINAL, Job, JobStatus
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import TERMINAL, JobRecord, JobStatus
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.errors import HoldfastError
 from holdfast.master.records import decode
 from holdfast.store.open import open_store
@@ -59,9 +59,9 @@ class Board:
         for change in (c for one in fresh for c in one.changes if c.item):
             assert change.item
             if change.key.startswith("job/"):
-                self._job(decode(Job, change.item.value))
+                self._job(decode(JobRecord, change.item.value))
             elif change.key.startswith("pipeline/"):
-                self._pipeline(decode(Pipeline, change.item.value))
+                self._pipeline(decode(PipelineRecord, change.item.value))
 
     async def until(self, status: Iterable[JobStatus], jobs: Iterable[str], limit_s: float) -> None:
         """Wait until all these jobs stand so."""
@@ -76,12 +76,12 @@ class Board:
                 raise HoldfastError(f"{len(late)} jobs not there after {limit_s:.0f} s: {shown}")
             await asyncio.sleep(LOOK_S)
 
-    def _job(self, job: Job) -> None:
+    def _job(self, job: JobRecord) -> None:
         if job.id not in self.status:
             self.created.append(job.id)
         self.status[job.id] = job.status
 
-    def _pipeline(self, pipeline: Pipeline) -> None:
+    def _pipeline(self, pipeline: PipelineRecord) -> None:
         if pipeline.job not in self.started and any(t.place for t in pipeline.tasks):
             self.started.append(pipeline.job)
 

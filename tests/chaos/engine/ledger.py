@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
-from holdfast.core.job import Job, JobStatus
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import JobRecord, JobStatus
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.master import read_mark
 from holdfast.master.records import decode, job_key, pipeline_key
 from holdfast.process.event_trace import digest
@@ -99,20 +99,20 @@ class Ledger:
         """Return the present term, or the last one."""
         return self._term
 
-    def job(self, job: str) -> Job | None:
+    def job(self, job: str) -> JobRecord | None:
         """Return a job's record."""
         value = self.values.get(job_key(job))
-        return decode(Job, value) if value else None
+        return decode(JobRecord, value) if value else None
 
-    def pipeline(self, job: str, number: int = 1) -> Pipeline | None:
+    def pipeline(self, job: str, number: int = 1) -> PipelineRecord | None:
         """Return a pipeline's record."""
         value = self.values.get(pipeline_key(job, number))
-        return decode(Pipeline, value) if value else None
+        return decode(PipelineRecord, value) if value else None
 
     def end(self, job: str) -> JobStatus | None:
         """Return how the last life of a job ended, as its history says."""
         ends = [v for k, v in self.values.items() if k.startswith(f"history/{job}/")]
-        lives = [decode(Job, value) for value in ends]
+        lives = [decode(JobRecord, value) for value in ends]
         return max(lives, key=lambda life: life.life).status if lives else None
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.task import TaskStatus
 
-Moment = Callable[[Pipeline], bool]
+Moment = Callable[[PipelineRecord], bool]
 
 
 def complete(number: int) -> Moment:
@@ -28,11 +28,11 @@ def attempt(number: int, task: str = "") -> Moment:
     return lambda p: any(t.attempt >= number for t in p.tasks if task in ("", t.id))
 
 
-def running(p: Pipeline) -> bool:
+def running(p: PipelineRecord) -> bool:
     """Every task runs."""
     return all(t.status is TaskStatus.RUNNING for t in p.tasks)
 
 
-def final(p: Pipeline) -> bool:
+def final(p: PipelineRecord) -> bool:
     """The final checkpoint is complete."""
     return p.final is not None

@@ -13,8 +13,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from holdfast.core.job import Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import JobRecord
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.master.records import decode
 from tests.chaos.engine.client import Answer, Client
@@ -275,10 +275,10 @@ class Scene:
         return await self.leader()
 
     async def until(
-        self, holds: Callable[[Pipeline], object], name: str = "j", number: int = 1
-    ) -> Pipeline:
+        self, holds: Callable[[PipelineRecord], object], name: str = "j", number: int = 1
+    ) -> PipelineRecord:
         """Wait until a pipeline's record looks like this; return it."""
-        seen: list[Pipeline] = []
+        seen: list[PipelineRecord] = []
 
         def look() -> bool:
             record = self.cluster.ledger.pipeline(self.jobs[name].id, number)
@@ -289,9 +289,9 @@ class Scene:
         await self.cluster.ledger.until(look)
         return seen[0]
 
-    async def until_job(self, *statuses: str, name: str = "j") -> Job:
+    async def until_job(self, *statuses: str, name: str = "j") -> JobRecord:
         """Wait until a job's record has one of these statuses; return it."""
-        seen: list[Job] = []
+        seen: list[JobRecord] = []
 
         def look() -> bool:
             record = self.cluster.ledger.job(self.jobs[name].id)
@@ -312,7 +312,7 @@ class Scene:
         found = [e for e in mine if all(e.get(k) == v for k, v in facts.items())]
         return sorted(found, key=lambda e: float(e["at"]))
 
-    def worker_of(self, record: Pipeline, task: int = 0) -> str:
+    def worker_of(self, record: PipelineRecord, task: int = 0) -> str:
         """Return the worker a task is placed on."""
         place = record.tasks[task].place
         self.prove(place is not None, "the task has no place")

@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from holdfast.core.checkpoint import Kind
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.checkpoint import CheckpointKind
+from holdfast.core.pipeline import PipelineRecord
 from tests.chaos.engine.jobs import From, Shape
 from tests.chaos.engine.modes import EVERY, bring_back, take_away
 from tests.chaos.engine.moments import attempt, committed, complete, ready, running
@@ -43,10 +43,10 @@ async def next_life(s: Scene, former: str) -> None:
     await s.until(lambda p: p.incarnation != former and running(p))
 
 
-def saving(p: Pipeline) -> bool:
+def saving(p: PipelineRecord) -> bool:
     """Whether a savepoint is on its way."""
     pending = p.checkpoints.pending
-    return pending is not None and pending.kind is Kind.SAVEPOINT
+    return pending is not None and pending.kind is CheckpointKind.SAVEPOINT
 
 
 @window("G01", LONG)

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.core.job import Job, JobStatus
-from holdfast.core.pipeline import OVER, Pipeline
+from holdfast.core.job import JobRecord, JobStatus
+from holdfast.core.pipeline import OVER, PipelineRecord
 from holdfast.master.ports import Settings
 from holdfast.master.records import decode, job_key, pipeline_key
 from holdfast.wire.messages import BarrierAck
@@ -148,20 +148,20 @@ async def some_leader(world: World) -> str:
 def pending(world: World) -> bool:
     """Whether a checkpoint is on its way, which the next leader must give up."""
     items = [i for k, i in world.store.items.items() if k.startswith("pipeline/")]
-    return any(decode(Pipeline, i.value).checkpoints.pending for i in items)
+    return any(decode(PipelineRecord, i.value).checkpoints.pending for i in items)
 
 
 def lost(world: World, job: str) -> bool:
     """Whether a checkpoint of a job's first pipeline was found to be lost."""
     item = world.store.items.get(pipeline_key(job, 1))
-    state = decode(Pipeline, item.value) if item else None
+    state = decode(PipelineRecord, item.value) if item else None
     return state is not None and (bool(state.checkpoints.lost) or state.status in OVER)
 
 
 def status(world: World, job: str) -> JobStatus | None:
     """Return how a job stands in the store, or None if it has no record."""
     item = world.store.items.get(job_key(job))
-    return decode(Job, item.value).status if item else None
+    return decode(JobRecord, item.value).status if item else None
 
 
 STAGES: dict[str, Callable[[], Plan]] = {

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core.gather import Acked, Counts, Opened, Staged
-from holdfast.core.task import Place
+from holdfast.core.gather import Counts, Opened, StagedCommittable, TaskAck
+from holdfast.core.task import WorkerId
 from holdfast.master.ports import Life
 from holdfast.wire.messages import (
     Barrier,
@@ -44,8 +44,8 @@ class Running:
     sources: dict[str, int]
     positions: dict[str, int]
     fresh: list[tuple[str, int]] = field(default_factory=list)
-    carried: list[Staged] = field(default_factory=list)
-    answered: Acked | None = None
+    carried: list[StagedCommittable] = field(default_factory=list)
+    answered: TaskAck | None = None
     confirmed: set[str] = field(default_factory=set)
     stopped: bool = False
     failure: str | None = None
@@ -224,7 +224,7 @@ class SimWorker:
                 f"-{self.incarnation}-{number}-{sink}{OPENS}"
             )
             self.world.tables.stage(name, ())
-            running.carried.append(Staged(number, sink, name))
+            running.carried.append(StagedCommittable(number, sink, name))
             opened = Opened(sink, sink, sink, key.incarnation)
             running.opened = (*(running.opened or ()), opened)
 
@@ -241,18 +241,18 @@ class SimWorker:
                 f"-{self.incarnation}-{number}-{sink}"
             )
             self.world.tables.stage(name, rows)
-            running.carried.append(Staged(number, sink, name))
+            running.carried.append(StagedCommittable(number, sink, name))
 
-    def _ack(self, running: Running, number: int) -> Acked:
+    def _ack(self, running: Running, number: int) -> TaskAck:
         mark: tuple[int | None, bool] = (min(running.positions.values()), False)
         said = self.world.marks.get(running.key.task)
         if said:
             mark = said[min(number, len(said)) - 1]
-        return Acked(
+        return TaskAck(
             number=number,
             task=running.key.task,
             attempt=running.attempt,
-            place=Place(self.name, self.incarnation),
+            place=WorkerId(self.name, self.incarnation),
             positions=tuple(sorted(running.positions.items())),
             staged=tuple(running.carried),
             ended=running.ended,

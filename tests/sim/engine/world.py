@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.core.completion import Completion
-from holdfast.core.job import Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import JobRecord
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved
-from holdfast.core.task import Task
+from holdfast.core.task import TaskRecord
 from holdfast.master.master import Master
 from holdfast.master.ports import Ports, Settings
 from holdfast.master.records import decode
@@ -54,7 +54,7 @@ class JobSpec:
         """Return how many rows a source has."""
         return dict(self.lengths).get(source, self.rows)
 
-    def records(self, incarnation: str) -> tuple[Job, tuple[Pipeline, ...]]:
+    def records(self, incarnation: str) -> tuple[JobRecord, tuple[PipelineRecord, ...]]:
         """Return the records that a submit of this job writes."""
         sources: dict[str, tuple[str, ...]] = {}
         pipelines = []
@@ -63,10 +63,10 @@ class JobSpec:
             for index, task_sources in enumerate(tasks, 1):
                 name = f"p{number}t{index}"
                 sources[name] = task_sources
-                made.append(Task(name, task_sources))
+                made.append(TaskRecord(name, task_sources))
             names = tuple(s for t in tasks for s in t)
             pipelines.append(
-                Pipeline(
+                PipelineRecord(
                     self.id, incarnation, number, tuple(made), Completion(names),
                     retry_times=self.retry_times, sinks=self.sinks,
                 )
@@ -74,7 +74,7 @@ class JobSpec:
         said = {"rows": self.rows, "lengths": dict(self.lengths), "sources": sources}
         spec = json.dumps(said | ({"empties": True} if self.empties else {}))
         life = int(incarnation.removeprefix("i"))
-        job = Job(
+        job = JobRecord(
             self.id, incarnation, f"token-{incarnation}", self.id, spec, len(pipelines), life=life
         )
         return job, tuple(pipelines)
@@ -309,9 +309,9 @@ class SimPoints:
 
 def _record(change: Put) -> object:
     if change.key.startswith(("job/", "history/", "grave/")):
-        return decode(Job, change.value)
+        return decode(JobRecord, change.value)
     if change.key.startswith("saved/"):
         return decode(Saved, change.value)
     if change.key.startswith("pipeline/"):
-        return decode(Pipeline, change.value)
+        return decode(PipelineRecord, change.value)
     return change.value.decode()

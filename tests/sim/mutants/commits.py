@@ -11,8 +11,8 @@ from holdfast.core import checkpoint, commit, effects, saved_state
 from holdfast.core.checkpoint import Checkpoints, Completed, TookOver
 from holdfast.core.commit import Commits, CommitStatus, Committed, Listened
 from holdfast.core.effects import Commit, DropBlob
-from holdfast.core.gather import Acked, Gathering
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.gather import CheckpointRound, TaskAck
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.errors import OutcomeUnknown, Unavailable
 from holdfast.master import checkpoint_content, pipeline_keeper
 from holdfast.master.checkpoint_content import Content
@@ -128,7 +128,7 @@ def filter_outside_the_loop() -> Iterator[None]:
 
 @mutant("PIP-30: the watermark of a commit is the greatest of its writers'", "I50", seeds(30))
 def watermark_is_the_greatest() -> Iterator[None]:
-    def greatest(acks: tuple[Acked, ...]) -> int | None:
+    def greatest(acks: tuple[TaskAck, ...]) -> int | None:
         return max((a.watermark for a in acks if a.watermark is not None), default=None)
 
     with swapped(checkpoint_content, "watermark", greatest):
@@ -141,12 +141,12 @@ def staged_files_of_failed_attempts_kept() -> Iterator[None]:
     heard, write = PipelineKeeper.acked, checkpoint_content.write
     kept: dict[tuple[str, str, int], dict[str, Any]] = {}
 
-    async def acked(self: PipelineKeeper, ack: Acked) -> None:
+    async def acked(self: PipelineKeeper, ack: TaskAck) -> None:
         mine = kept.setdefault((self.state.job, self.state.incarnation, self.state.number), {})
         mine.update({str(s.content): s for s in ack.staged})
         await heard(self, ack)
 
-    def with_kept(pipeline: Pipeline, gathering: Gathering) -> bytes:
+    def with_kept(pipeline: PipelineRecord, gathering: CheckpointRound) -> bytes:
         mine = kept.get((pipeline.job, pipeline.incarnation, pipeline.number), {})
         first, *others = gathering.acks
         named = {str(s.content) for a in gathering.acks for s in a.staged}
@@ -248,7 +248,7 @@ def listeners_hear_of_everything() -> Iterator[None]:
 def blob_dropped_before_its_listeners() -> Iterator[None]:
     droppable = effects._droppable
 
-    def eager(pipeline: Pipeline) -> list[Any]:
+    def eager(pipeline: PipelineRecord) -> list[Any]:
         commits = replace(pipeline.commits, listened=pipeline.commits.through)
         return droppable(replace(pipeline, commits=commits))
 
@@ -260,7 +260,7 @@ def blob_dropped_before_its_listeners() -> Iterator[None]:
 def listeners_forget_at_a_savepoint() -> Iterator[None]:
     part = saved_state._part
 
-    def forgetful(pipeline: Pipeline) -> Any:
+    def forgetful(pipeline: PipelineRecord) -> Any:
         return replace(part(pipeline), listeners="")
 
     with swapped(saved_state, "_part", forgetful):
@@ -309,7 +309,7 @@ def checkpoint_of_a_former_leader_completed() -> Iterator[None]:
 
 @mutant("a checkpoint is removed though its commit is still owed", "I33", scene(_table_is_busy))
 def blob_dropped_before_its_commit() -> Iterator[None]:
-    def eager(pipeline: Pipeline) -> list[Any]:
+    def eager(pipeline: PipelineRecord) -> list[Any]:
         return [DropBlob(c.number, c.blob) for c in pipeline.checkpoints.kept[:-1]]
 
     with swapped(effects, "_droppable", eager):
@@ -321,7 +321,7 @@ def blob_dropped_before_its_commit() -> Iterator[None]:
 def only_the_newest_is_committed() -> Iterator[None]:
     step = commit.step
 
-    def newest(pipeline: Pipeline) -> list[Any]:
+    def newest(pipeline: PipelineRecord) -> list[Any]:
         owed = commits(pipeline)
         waiting = pipeline.commits.waiting
         return [Commit(waiting[-1])] if owed and isinstance(owed[0], Commit) else owed
@@ -341,7 +341,7 @@ def only_the_newest_is_committed() -> Iterator[None]:
 
 @mutant("an attempt starts from nothing though there is a checkpoint", "I16 I32 I44", seeds(60))
 def restore_from_nothing() -> Iterator[None]:
-    def nothing(pipeline: Pipeline) -> str | None:
+    def nothing(pipeline: PipelineRecord) -> str | None:
         return pipeline.restore
 
     with swapped(effects, "restore_from", nothing):
@@ -356,7 +356,7 @@ def restore_from_nothing() -> Iterator[None]:
 def back_to_the_savepoint() -> Iterator[None]:
     latest = effects.restore_from
 
-    def declared(pipeline: Pipeline) -> str | None:
+    def declared(pipeline: PipelineRecord) -> str | None:
         return pipeline.restore or latest(pipeline)
 
     with swapped(effects, "restore_from", declared):
@@ -369,7 +369,7 @@ def back_to_the_savepoint() -> Iterator[None]:
     scene(_resumed),
 )
 def savepoint_not_used() -> Iterator[None]:
-    def own(pipeline: Pipeline) -> str | None:
+    def own(pipeline: PipelineRecord) -> str | None:
         return pipeline.checkpoints.latest.blob if pipeline.checkpoints.latest else None
 
     with swapped(effects, "restore_from", own):

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from holdfast.core import pipeline as pipelines
 from holdfast.core import task as tasks
-from holdfast.core.pipeline import Pipeline
-from holdfast.core.task import Place, Task, TaskMoves, WorkerLost
+from holdfast.core.pipeline import PipelineRecord
+from holdfast.core.task import TaskMoves, TaskRecord, WorkerId, WorkerLost
 from holdfast.master import pipeline_keeper
 from tests.sim.engine.plan import Plan
 from tests.sim.engine.stages import some_leader
@@ -38,7 +38,7 @@ async def _drain(world: World) -> None:
 def drained_means_lost() -> Iterator[None]:
     step = pipelines.step
 
-    def lost(old: Pipeline, event: object) -> Pipeline:
+    def lost(old: PipelineRecord, event: object) -> PipelineRecord:
         if isinstance(event, TaskMoves) and event.to:
             return step(old, WorkerLost(event.place.incarnation))
         return step(old, event)
@@ -52,7 +52,7 @@ def drained_means_lost() -> Iterator[None]:
 def one_attempt_on_two_workers() -> Iterator[None]:
     over = tasks._handed_over
 
-    def same(task: Task, to: Place) -> Task:
+    def same(task: TaskRecord, to: WorkerId) -> TaskRecord:
         return replace(over(task, to), attempt=task.attempt)
 
     with swapped(tasks, "_handed_over", same):

@@ -6,10 +6,10 @@ from typing import Any
 
 from holdfast.core import completion, gather, job, pipeline, task
 from holdfast.core.completion import Completion, CompletionStatus, TasksChanged
-from holdfast.core.gather import Acked, Gathering
+from holdfast.core.gather import CheckpointRound, TaskAck
 from holdfast.core.job import JobStatus
-from holdfast.core.pipeline import FINISHED, Pipeline
-from holdfast.core.task import Task, WorkerLost
+from holdfast.core.pipeline import FINISHED, PipelineRecord
+from holdfast.core.task import TaskRecord, WorkerLost
 from holdfast.master import keeper
 from holdfast.master.ports import Settings
 from holdfast.master.records import encode
@@ -48,7 +48,7 @@ def _failing_tasks() -> Plan:
 
 
 def _without_ready(record: Any, keep: bool) -> bytes:
-    if isinstance(record, Pipeline) and not keep:
+    if isinstance(record, PipelineRecord) and not keep:
         record = replace(record, completion=replace(record.completion, ready=()))
     return encode(record)
 
@@ -71,7 +71,7 @@ def ready_set_only_in_memory() -> Iterator[None]:
 def ready_set_saved_when_full() -> Iterator[None]:
     def save(record: Any) -> bytes:
         ended = CompletionStatus.ENDED
-        full = isinstance(record, Pipeline) and record.completion.status is ended
+        full = isinstance(record, PipelineRecord) and record.completion.status is ended
         return _without_ready(record, keep=full)
 
     with swapped(keeper, "encode", save):
@@ -87,7 +87,7 @@ def ready_set_saved_when_full() -> Iterator[None]:
 def ready_set_outlives_the_attempt() -> Iterator[None]:
     step = completion.step
 
-    def forgetful(old: Completion, event: object, tasks: tuple[Task, ...]) -> Completion:
+    def forgetful(old: Completion, event: object, tasks: tuple[TaskRecord, ...]) -> Completion:
         return old if isinstance(event, TasksChanged) else step(old, event, tasks)
 
     with swapped(completion, "step", forgetful):
@@ -103,7 +103,7 @@ def ready_set_outlives_the_attempt() -> Iterator[None]:
 def worker_loss_keeps_ready_entries() -> Iterator[None]:
     change = pipeline._task_event
 
-    def keep(old: Pipeline, event: object) -> Pipeline:
+    def keep(old: PipelineRecord, event: object) -> PipelineRecord:
         new = change(old, event)
         lost = isinstance(event, WorkerLost)
         return replace(new, completion=old.completion) if lost else new
@@ -121,7 +121,9 @@ def worker_loss_keeps_ready_entries() -> Iterator[None]:
 def final_without_proof() -> Iterator[None]:
     take = gather.take
 
-    def trust(old: Gathering, ack: Acked, tasks: tuple[Task, ...]) -> Gathering | str:
+    def trust(
+        old: CheckpointRound, ack: TaskAck, tasks: tuple[TaskRecord, ...]
+    ) -> CheckpointRound | str:
         return take(old, replace(ack, ended=True), tasks)
 
     with swapped(gather, "take", trust), _same_attempt():
@@ -142,7 +144,7 @@ def attempt_number_used_again() -> Iterator[None]:
 def _same_attempt() -> Any:
     """Deploy again under the same attempt number."""
 
-    def same(old: Task) -> Task:
+    def same(old: TaskRecord) -> TaskRecord:
         return replace(old, status=task.WAITING, place=None)
 
     return swapped(task, "_next_attempt", same)
@@ -157,7 +159,9 @@ def final_at_the_first_end() -> Iterator[None]:
     def status(self: Completion) -> CompletionStatus:
         return completion.ENDED if self.ready else completion.READING
 
-    def trust(old: Gathering, ack: Acked, tasks: tuple[Task, ...]) -> Gathering | str:
+    def trust(
+        old: CheckpointRound, ack: TaskAck, tasks: tuple[TaskRecord, ...]
+    ) -> CheckpointRound | str:
         return take(old, replace(ack, ended=True), tasks)
 
     take = gather.take
@@ -174,7 +178,7 @@ def final_at_the_first_end() -> Iterator[None]:
 def finished_with_the_first_pipeline() -> Iterator[None]:
     seen = job._seen
 
-    def hasty(old: Any, pipelines: tuple[Pipeline, ...]) -> Any:
+    def hasty(old: Any, pipelines: tuple[PipelineRecord, ...]) -> Any:
         if any(p.status is FINISHED for p in pipelines) and old.status is JobStatus.RUNNING:
             return replace(old, status=JobStatus.FINISHED)
         return seen(old, pipelines)
@@ -190,13 +194,15 @@ def finished_with_the_first_pipeline() -> Iterator[None]:
     seeds(300),
 )
 def answers_of_former_attempts_count() -> Iterator[None]:
-    def take(old: Gathering, ack: Acked, _: tuple[Task, ...]) -> Gathering | str:
+    def take(
+        old: CheckpointRound, ack: TaskAck, _: tuple[TaskRecord, ...]
+    ) -> CheckpointRound | str:
         if ack.number != old.number or ack.task not in old.waiting:
             return old
         waiting = tuple(t for t in old.waiting if t != ack.task)
         return replace(old, waiting=waiting, acks=(*old.acks, ack))
 
-    def go_on(old: Pipeline, reason: str) -> Pipeline:
+    def go_on(old: PipelineRecord, reason: str) -> PipelineRecord:
         return old
 
     with swapped(gather, "take", take), swapped(pipeline, "_fail_pending", go_on):

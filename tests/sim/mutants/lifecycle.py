@@ -9,8 +9,8 @@ from holdfast.core import effects
 from holdfast.core import job as job_core
 from holdfast.core import pipeline as core
 from holdfast.core.checkpoint import Checkpoints
-from holdfast.core.job import TERMINAL, Job, JobStatus
-from holdfast.core.pipeline import ACTIVE, Pipeline
+from holdfast.core.job import TERMINAL, JobRecord, JobStatus
+from holdfast.core.pipeline import ACTIVE, PipelineRecord
 from holdfast.core.task import TaskStatus
 from holdfast.errors import HoldfastError
 from holdfast.master import keeper, leader, pipeline_keeper
@@ -149,10 +149,10 @@ def _failed_times(world: World) -> int:
 def terminal_job_restored() -> Iterator[None]:
     keep_job, keep_pipeline = Cabinet._keep_job, Cabinet._keep_pipeline
 
-    def alive(self: Leader, job: Job, revision: int, order: int) -> None:
+    def alive(self: Leader, job: JobRecord, revision: int, order: int) -> None:
         keep_job(self, replace(job, status=JobStatus.RUNNING), revision, order)
 
-    def active(self: Leader, pipeline: Pipeline, revision: int) -> None:
+    def active(self: Leader, pipeline: PipelineRecord, revision: int) -> None:
         tasks = tuple(
             replace(t, status=TaskStatus.WAITING, attempt=t.attempt + 1, place=None)
             for t in pipeline.tasks
@@ -200,7 +200,7 @@ def cleanup_of_any_life() -> Iterator[None]:
 def id_accepted_too_early() -> Iterator[None]:
     submit = Leader.submit
 
-    async def accept(self: Leader, job: Job, pipelines: tuple[Pipeline, ...]) -> None:
+    async def accept(self: Leader, job: JobRecord, pipelines: tuple[PipelineRecord, ...]) -> None:
         known = self.jobs.get(job.id)
         if known and known.terminal and known.state.token != job.token:
             known.close()
@@ -259,7 +259,7 @@ def late_deploy_accepted() -> Iterator[None]:
 def savepoint_of_one_pipeline() -> Iterator[None]:
     saving = job_core._saving
 
-    def hasty(job: Job, pipelines: tuple[Pipeline, ...], over: bool) -> Job:
+    def hasty(job: JobRecord, pipelines: tuple[PipelineRecord, ...], over: bool) -> JobRecord:
         parts = [
             (p.number, p.checkpoints.latest.blob)
             for p in pipelines
@@ -278,7 +278,7 @@ def savepoint_of_one_pipeline() -> Iterator[None]:
 def checkpoints_after_the_savepoint() -> Iterator[None]:
     wanted = core.wanted
 
-    def regardless(pipeline: Pipeline, kind: Any) -> bool:
+    def regardless(pipeline: PipelineRecord, kind: Any) -> bool:
         return wanted(replace(pipeline, savepoint=None), kind) or wanted(pipeline, kind)
 
     with (
@@ -293,7 +293,7 @@ def checkpoints_after_the_savepoint() -> Iterator[None]:
         scene(_leader_dies_after_a_cancel))  # fmt: skip
 def cancel_forgotten() -> Iterator[None]:
     def without(record: Any) -> bytes:
-        if isinstance(record, Job) and record.status is JobStatus.CANCELING:
+        if isinstance(record, JobRecord) and record.status is JobStatus.CANCELING:
             record = replace(record, status=JobStatus.RUNNING)
         return encode(record)
 
@@ -305,7 +305,7 @@ def cancel_forgotten() -> Iterator[None]:
 def retries_begin_anew() -> Iterator[None]:
     keep = Cabinet._keep_pipeline
 
-    def fresh(self: Leader, pipeline: Pipeline, revision: int) -> None:
+    def fresh(self: Leader, pipeline: PipelineRecord, revision: int) -> None:
         keep(self, replace(pipeline, retries=0), revision)
 
     with swapped(Cabinet, "_keep_pipeline", fresh):
@@ -316,7 +316,7 @@ def retries_begin_anew() -> Iterator[None]:
 def checkpoints_forgotten_by_a_new_leader() -> Iterator[None]:
     keep = Cabinet._keep_pipeline
 
-    def fresh(self: Leader, pipeline: Pipeline, revision: int) -> None:
+    def fresh(self: Leader, pipeline: PipelineRecord, revision: int) -> None:
         keep(self, replace(pipeline, checkpoints=Checkpoints()), revision)
 
     with swapped(Cabinet, "_keep_pipeline", fresh):

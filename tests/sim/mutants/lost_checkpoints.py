@@ -7,7 +7,7 @@ from dataclasses import replace
 from holdfast.core import commit, rollback
 from holdfast.core.checkpoint import CheckpointLost
 from holdfast.core.commit import Commits
-from holdfast.core.pipeline import OVER, Pipeline
+from holdfast.core.pipeline import OVER, PipelineRecord
 from holdfast.master import checkpoint_content
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import BlobBad
@@ -100,7 +100,7 @@ async def _hang(world: World) -> None:
     world.hangs.add(("p1t1", 1))
 
 
-def _decided(pipeline: Pipeline) -> bool:
+def _decided(pipeline: PipelineRecord) -> bool:
     """Whether it is known what becomes of a pipeline whose checkpoint is lost."""
     return bool(pipeline.checkpoints.lost) or pipeline.status in OVER
 
@@ -160,7 +160,7 @@ def lost_checkpoint_used_again() -> Iterator[None]:
 def tasks_do_not_go_back() -> Iterator[None]:
     back = rollback.back
 
-    def alone(old: Pipeline, event: CheckpointLost) -> Pipeline:
+    def alone(old: PipelineRecord, event: CheckpointLost) -> PipelineRecord:
         return replace(back(old, event), tasks=old.tasks, completion=old.completion)
 
     with swapped(rollback, "back", alone):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 
-from holdfast.core.task import Task
+from holdfast.core.task import TaskRecord
 from holdfast.master import checkpoint_content
 from tests.sim.engine.lake import SimTable
 from tests.sim.engine.plan import Plan, Wish
@@ -56,7 +56,7 @@ def save_modes_again_after_a_restore() -> Iterator[None]:
     """Rows of earlier lives go."""
     right = checkpoint_content.Content.start
 
-    def forget(self: checkpoint_content.Content, task: Task) -> checkpoint_content.Start:
+    def forget(self: checkpoint_content.Content, task: TaskRecord) -> checkpoint_content.Start:
         start = right(self, task)
         return checkpoint_content.Start(start.positions, start.counts, ())
 

@@ -8,8 +8,8 @@ from typing import Any
 from holdfast.core import job as job_core
 from holdfast.core import pipeline as pipeline_core
 from holdfast.core import saved_state as saved_core
-from holdfast.core.job import Job, JobStatus, owed
-from holdfast.core.pipeline import AbandonAsked, Pipeline
+from holdfast.core.job import JobRecord, JobStatus, owed
+from holdfast.core.pipeline import AbandonAsked, PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.master import accept, former_commits, job_keeper, pipeline_keeper, saved_states
 from holdfast.master.job_keeper import JobKeeper
@@ -70,7 +70,7 @@ async def _try(world: World, leader: Any, saved: Saved) -> None:
 def savepoint_consumed() -> Iterator[None]:
     begins = Vault.begins
 
-    def consume(self: Vault, job: Job, bases: Any) -> list[Put | Delete]:
+    def consume(self: Vault, job: JobRecord, bases: Any) -> list[Put | Delete]:
         names = list(bases)
         return [*begins(self, job, names), *(Delete(saved_key(name)) for name in names)]
 
@@ -136,7 +136,9 @@ def unfinished_swept() -> Iterator[None]:
 def former_commits_forgotten() -> Iterator[None]:
     leave = saved_core.leave
 
-    def without(job: Job, pipelines: tuple[Pipeline, ...], made_s: float) -> Saved | None:
+    def without(
+        job: JobRecord, pipelines: tuple[PipelineRecord, ...], made_s: float
+    ) -> Saved | None:
         found = leave(job, pipelines, made_s)
         if found is None:
             return None
@@ -150,7 +152,7 @@ def former_commits_forgotten() -> Iterator[None]:
 @mutant("a life leaves its state in a write of its own, after its end", "I80",
         crash("after:job.PipelinesSeen", 4, stage=going_on), scene(going_on))  # fmt: skip
 def state_written_after_the_end() -> Iterator[None]:
-    def later(self: JobKeeper, new: Job) -> list[Put | Delete]:
+    def later(self: JobKeeper, new: JobRecord) -> list[Put | Delete]:
         return []
 
     with swapped(JobKeeper, "beside", later):
@@ -174,7 +176,7 @@ async def _hang(world: World) -> None:
 
 @mutant("a cancel by force waits for commits", "I82", scene(_ended_by_force))
 def force_is_polite() -> Iterator[None]:
-    def polite(job: Job, pipelines: tuple[Pipeline, ...]) -> tuple[Any, ...]:
+    def polite(job: JobRecord, pipelines: tuple[PipelineRecord, ...]) -> tuple[Any, ...]:
         return owed(replace(job, forced=False), pipelines)
 
     with swapped(job_keeper, "owed", polite):
@@ -189,7 +191,7 @@ def abandoned_in_silence() -> Iterator[None]:
 
 @mutant("a cancel by force forgets what was complete", "I51 I59 I81 I82", scene(_ended_by_force))
 def abandoned_for_ever() -> Iterator[None]:
-    def forgetful(old: Pipeline, event: object) -> Pipeline:
+    def forgetful(old: PipelineRecord, event: object) -> PipelineRecord:
         new = pipeline_core.step(old, event)
         if not isinstance(event, AbandonAsked):
             return new

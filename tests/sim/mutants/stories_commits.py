@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from holdfast.core.checkpoint import Kind, Pending
+from holdfast.core.checkpoint import CheckpointKind, Pending
 from holdfast.core.job import JobStatus
 from tests.oracle import checkpoints, commits, completion, liveness, savepoints
 from tests.oracle.events import (
@@ -170,7 +170,7 @@ def final_begun_before_the_end(e: Events) -> Events:
 
 @breaks("I41", completion.final)
 def periodic_begun_after_the_end(e: Events) -> Events:
-    pending = Pending(2, Kind.PERIODIC, TERM)
+    pending = Pending(2, CheckpointKind.PERIODIC, TERM)
     return rewritten(e, PIPE, 8, lambda p: with_checkpoints(p, pending=pending))
 
 
@@ -182,7 +182,7 @@ def finished_without_the_end(e: Events) -> Events:
 @breaks("I42", completion.endings)
 def two_finals(e: Events) -> Events:
     def final(p: Any) -> Any:
-        return with_checkpoints(p, latest=replace(p.checkpoints.latest, kind=Kind.FINAL))
+        return with_checkpoints(p, latest=replace(p.checkpoints.latest, kind=CheckpointKind.FINAL))
 
     return rewritten(e, PIPE, 4, final)
 

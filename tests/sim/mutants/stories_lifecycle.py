@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.core.job import JobStatus
 from holdfast.core.pipeline import PipelineStatus
-from holdfast.core.task import Place, TaskStatus
+from holdfast.core.task import TaskStatus, WorkerId
 from tests.oracle import leadership, lifecycle, substrate, tasks, tombstones
 from tests.oracle.events import (
     End,
@@ -244,7 +244,7 @@ def older_attempt_starts(e: Events) -> Events:
 
 @breaks("I19", tasks.contributions)
 def end_by_another_worker(e: Events) -> Events:
-    return rewritten(e, PIPE, 7, lambda p: with_task(p, place=Place("W2", "W2#1")))
+    return rewritten(e, PIPE, 7, lambda p: with_task(p, place=WorkerId("W2", "W2#1")))
 
 
 @breaks("I20", tasks.survival)

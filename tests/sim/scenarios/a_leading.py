@@ -3,9 +3,9 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from holdfast.core.checkpoint import Kind
+from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.election import ACT_SHARE
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.store.contract import Put
 from holdfast.wire.messages import Barrier, EndConfirmed, StopTask, TaskKey
 from tests.sim.engine.world import WORKERS, JobSpec
@@ -30,7 +30,7 @@ async def idle_leader_dies(s: Scene) -> None:
 
 @window("A03", *(JobSpec(f"j{i}", rows=12) for i in range(3)))
 async def second_leader_dies_with_some_jobs_taken_over(s: Scene) -> None:
-    await s.kills_leader(moments.pipeline(moments.pending(Kind.PERIODIC), "j1"))
+    await s.kills_leader(moments.pipeline(moments.pending(CheckpointKind.PERIODIC), "j1"))
     await s.saw(moments.elected)
     await s.kills_leader(lambda e: e["kind"] == "write" and e["key"].startswith("pipeline/"))
     await s.saw(moments.elected)
@@ -181,7 +181,7 @@ async def leader_cut_from_workers(s: Scene) -> None:
     await s.rest()
     s.ends("FINISHED")
     s.takeovers(0, 0)
-    tasks = [t for p in s.records(Pipeline) for t in p.tasks]
+    tasks = [t for p in s.records(PipelineRecord) for t in p.tasks]
     s.claim(max(t.attempt for t in tasks) <= 2, "a storm of restarts")
 
 
@@ -257,11 +257,11 @@ async def record_of_a_newer_version(s: Scene) -> None:
     item = s.world.store.items["job/j"]
     newer = item.value.replace(b'"version":1', b'"version":2', 1)
     s.world.store.items["job/j"] = replace(item, value=newer)
-    terms, writes = s.terms(), len(s.records(Pipeline))
+    terms, writes = s.terms(), len(s.records(PipelineRecord))
     await s.until(lambda: sum(bool(m.refusal) for m in s.world.masters.values()) >= 2)
     said = [m.refusal for m in s.world.masters.values() if m.refusal]
     s.claim(all("version 2" in r for r in said), "the reason is not said")
-    s.claim(len(s.records(Pipeline)) == writes, "a master that cannot read led")
+    s.claim(len(s.records(PipelineRecord)) == writes, "a master that cannot read led")
     s.prove(s.terms() > terms, "nobody tried")
     s.world.store.items["job/j"] = item
     await s.rest()
@@ -272,7 +272,7 @@ async def record_of_a_newer_version(s: Scene) -> None:
 async def late_order_of_a_former_leader(s: Scene) -> None:
     await s.kills_leader(moments.pipeline(moments.complete(1)))
     old = s.world.store.items["leader"].revision
-    await s.saw(moments.pipeline(moments.pending(Kind.PERIODIC, 3)))
+    await s.saw(moments.pipeline(moments.pending(CheckpointKind.PERIODIC, 3)))
     place = s.pipeline().tasks[0].place
     assert place
     worker = s.world.workers[place.worker]

@@ -1,6 +1,6 @@
 """Group B: submit and start."""
 
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.pipeline import PipelineRecord
 from tests.sim.engine.world import JobSpec
 from tests.sim.scenarios import moments
 from tests.sim.scenarios.scene import Scene, kill_at, window
@@ -93,7 +93,7 @@ CROWD = tuple(JobSpec(f"n{i:02}", ((("a",),),), rows=1) for i in range(30))
 async def many_submits_and_the_leader_dies(s: Scene) -> None:
     s.arm("after:job.submit", 12, "kill")
     await s.rest()
-    made = {p.job for p in s.records(Pipeline)}
+    made = {p.job for p in s.records(PipelineRecord)}
     s.claim(len(made) == len(CROWD), "a submit was lost")
     for job in CROWD:
         s.ends("FINISHED", job=job.id)

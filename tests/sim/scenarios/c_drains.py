@@ -1,7 +1,7 @@
 """Group C, too: workers that are drained, or told to end."""
 
-from holdfast.core.checkpoint import Kind
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.checkpoint import CheckpointKind
+from holdfast.core.pipeline import PipelineRecord
 from tests.sim.engine.world import WORKERS, JobSpec
 from tests.sim.scenarios import moments
 from tests.sim.scenarios.c_tasks import worker_of
@@ -11,13 +11,13 @@ LONG = JobSpec("j", rows=24)
 WIDE = JobSpec("j", ((("a",), ("b",), ("c",)),), rows=24)
 
 
-def on(s: Scene, worker: str, pipeline: Pipeline | None = None) -> list[str]:
+def on(s: Scene, worker: str, pipeline: PipelineRecord | None = None) -> list[str]:
     """Return the tasks that are placed on a worker."""
     tasks = (pipeline or s.pipeline()).tasks
     return [t.id for t in tasks if t.place and t.place.worker == worker]
 
 
-def leaves(pipeline: Pipeline) -> bool:
+def leaves(pipeline: PipelineRecord) -> bool:
     """A task is on its way to another worker."""
     return any(t.to for t in pipeline.tasks)
 
@@ -30,7 +30,7 @@ async def drain(s: Scene, worker: str, *, drained: bool = True) -> None:
 
 def nothing_failed(s: Scene) -> None:
     """Claim that no attempt failed, none was lost, no checkpoint failed and no retry was used."""
-    seen = s.records(Pipeline)
+    seen = s.records(PipelineRecord)
     last = s.pipeline()
     s.claim(not last.failures, f"failures: {[f.reason for f in last.failures]}")
     s.claim(not last.retries, f"{last.retries} retries were used")
@@ -50,7 +50,9 @@ async def drained_at_work(s: Scene) -> None:
     s.claim(s.now - before_s < 3.0, "it waited for more than a checkpoint of its own")
     last = s.pipeline()
     latest = last.checkpoints.latest
-    s.prove(latest is not None and latest.kind is Kind.PERIODIC, "no checkpoint was taken")
+    s.prove(
+        latest is not None and latest.kind is CheckpointKind.PERIODIC, "no checkpoint was taken"
+    )
     moved = {t.id: t.moves for t in last.tasks}
     s.claim(all((moved[t] == 1) == (t in theirs) for t in moved), f"moves: {moved}")
     await s.rest()

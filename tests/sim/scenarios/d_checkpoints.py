@@ -1,7 +1,7 @@
 """Group D: the checkpoints of a pipeline."""
 
-from holdfast.core.checkpoint import Kind
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.checkpoint import CheckpointKind
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.health import Health
 from holdfast.master.ports import Settings
 from holdfast.wire.messages import Barrier, BarrierAck, DeployTask, EndReport
@@ -24,13 +24,13 @@ kill_at("D06", "after:pipeline.Committed", jobs=(LONG,))
 
 def numbers(s: Scene) -> list[int]:
     """Return the numbers of the complete checkpoints, in order."""
-    found = [p.checkpoints.latest.number for p in s.records(Pipeline) if p.checkpoints.latest]
+    found = [p.checkpoints.latest.number for p in s.records(PipelineRecord) if p.checkpoints.latest]
     return sorted(set(found))
 
 
 @window("D01", LONG)
 async def number_is_skipped(s: Scene) -> None:
-    await s.kills_leader(moments.pipeline(moments.pending(Kind.PERIODIC, 2)))
+    await s.kills_leader(moments.pipeline(moments.pending(CheckpointKind.PERIODIC, 2)))
     await s.rest()
     s.claim(2 not in numbers(s), "a number was used again")
     s.ends("FINISHED")
@@ -40,7 +40,7 @@ async def number_is_skipped(s: Scene) -> None:
 @window("D02", LONG)
 async def some_tasks_have_the_barrier(s: Scene) -> None:
     s.tap("drop", Barrier, lambda m: m.key.task == "p1t2" and m.number == 2)
-    await s.saw(moments.pipeline(moments.pending(Kind.PERIODIC, 2)))
+    await s.saw(moments.pipeline(moments.pending(CheckpointKind.PERIODIC, 2)))
     await s.until(lambda: bool(s.sent(BarrierAck, lambda p: p.message.acked.number == 2)))
     s.kill_leader()
     s.mend()
@@ -79,7 +79,7 @@ async def completion_without_an_answer(s: Scene) -> None:
 @window("D09", LONG)
 async def answer_of_a_failed_attempt(s: Scene) -> None:
     held = s.tap("hold", BarrierAck, lambda m: m.acked.number == 2 and m.key.task == "p1t1")
-    await s.saw(moments.pipeline(moments.pending(Kind.PERIODIC, 2)))
+    await s.saw(moments.pipeline(moments.pending(CheckpointKind.PERIODIC, 2)))
     await s.until(lambda: bool(held.taken))
     s.reboot(worker_of(s))
     await s.saw(moments.pipeline(moments.attempt("p1t1")))
@@ -115,7 +115,7 @@ async def barrier_after_a_later_one(s: Scene) -> None:
 @window("D12", LONG)
 async def last_answer_at_the_deadline(s: Scene) -> None:
     held = s.tap("hold", BarrierAck, lambda m: m.acked.number == 1 and m.key.task == "p1t2")
-    await s.saw(moments.pipeline(moments.pending(Kind.PERIODIC)))
+    await s.saw(moments.pipeline(moments.pending(CheckpointKind.PERIODIC)))
     await s.sleep(s.world.settings.timeout_s + s.world.loop.random.uniform(-0.15, 0.1))
     s.prove(bool(held.taken), "no answer was held")
     s.release(held)
@@ -262,7 +262,7 @@ async def no_space_for_blobs(s: Scene) -> None:
 async def blob_takes_very_long(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.complete(1)))
     s.world.blobs.put_s = 6.0
-    await s.saw(moments.pipeline(moments.pending(Kind.PERIODIC)))
+    await s.saw(moments.pipeline(moments.pending(CheckpointKind.PERIODIC)))
     before = s.world.workers[worker_of(s)].sequence, _rows(s)
     await s.sleep(4)
     s.prove(s.pipeline().checkpoints.pending is not None, "it was not slow")
@@ -292,11 +292,11 @@ async def source_at_its_end_and_a_takeover(s: Scene) -> None:
 @window("D21", JobSpec("j", rows=110))
 async def checkpoints_kept_after_many_takeovers(s: Scene) -> None:
     for _ in range(5):
-        before = s.pipeline().checkpoints.next if s.records(Pipeline) else 1
+        before = s.pipeline().checkpoints.next if s.records(PipelineRecord) else 1
         await s.kills_leader(moments.pipeline(moments.complete(before + 1)))
     await s.rest()
     s.takeovers(5)
-    most = max(len(p.checkpoints.kept) for p in s.records(Pipeline))
+    most = max(len(p.checkpoints.kept) for p in s.records(PipelineRecord))
     s.claim(most <= s.pipeline().retained + 2, f"{most} checkpoints were kept")
     s.ends("FINISHED")
 

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from holdfast.core.checkpoint import Kind
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.checkpoint import CheckpointKind
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.ports import Settings
 from holdfast.wire.messages import BarrierAck, EndReport, StopTask
 from tests.sim.engine.world import JobSpec
@@ -18,8 +18,8 @@ kill_at("E01", "before:pipeline.SourceEnded")
 
 def finals(s: Scene) -> set[int]:
     """Return the numbers of final checkpoints."""
-    done = [p.checkpoints.latest for p in s.records(Pipeline) if p.checkpoints.latest]
-    return {c.number for c in done if c.kind is Kind.FINAL}
+    done = [p.checkpoints.latest for p in s.records(PipelineRecord) if p.checkpoints.latest]
+    return {c.number for c in done if c.kind is CheckpointKind.FINAL}
 
 
 def _finished(s: Scene) -> None:
@@ -47,14 +47,14 @@ async def one_of_three_is_at_its_end(s: Scene) -> None:
 async def all_at_their_end_and_no_final_yet(s: Scene) -> None:
     await s.kills_leader(moments.pipeline(lambda p: moments.ended(p) and not p.checkpoints.pending))
     _no_resend(s)
-    await s.saw(moments.pipeline(moments.pending(Kind.FINAL)))
+    await s.saw(moments.pipeline(moments.pending(CheckpointKind.FINAL)))
     await s.rest()
     _finished(s)
 
 
 @window("E04")
 async def final_barrier_is_out(s: Scene) -> None:
-    first = await s.saw(moments.pipeline(moments.pending(Kind.FINAL)))
+    first = await s.saw(moments.pipeline(moments.pending(CheckpointKind.FINAL)))
     await s.until(lambda: bool(s.sent(BarrierAck, lambda p: p.at > first["at"])))
     s.kill_leader()
     s.prove(not finals(s), "the final one was complete")

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from holdfast.core.checkpoint import Kind
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.checkpoint import CheckpointKind
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.records import decode, encode
 from holdfast.wire.messages import BarrierAck
 from tests.sim.engine.lake import Snapshot
@@ -330,8 +330,8 @@ async def cancelled_with_a_commit_on_its_way(s: Scene) -> None:
 async def empty_checkpoints_survive_a_takeover(s: Scene) -> None:
     await s.kills_leader(moments.pipeline(lambda p: p.completion.ready))
     await s.rest()
-    for record in s.records(Pipeline):
-        s.claim(decode(Pipeline, encode(record)) == record, "a record reads back differently")
+    for record in s.records(PipelineRecord):
+        s.claim(decode(PipelineRecord, encode(record)) == record, "a record reads back differently")
     s.ends("FINISHED")
     s.untouched()
 
@@ -366,7 +366,7 @@ async def staged_files_are_removed_from_outside(s: Scene) -> None:
 async def checkpoint_fails_at_once(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.complete(1)))
     s.world.blobs.refused_puts = 1
-    begun = await s.saw(moments.pipeline(moments.pending(Kind.PERIODIC)))
+    begun = await s.saw(moments.pipeline(moments.pending(CheckpointKind.PERIODIC)))
     failed = await s.saw(moments.pipeline(lambda p: p.checkpoints.failed_in_a_row))
     s.claim(failed["at"] - begun["at"] < 1.0, "it waited for the timeout")
     await s.rest()
@@ -379,7 +379,7 @@ CROWD = JobSpec("j", (tuple((f"s{i:02}",) for i in range(40)),), rows=12)
 
 @window("F32", CROWD, slots=40)
 async def many_writers_in_one_checkpoint(s: Scene) -> None:
-    begun = await s.saw(moments.pipeline(moments.pending(Kind.PERIODIC)))
+    begun = await s.saw(moments.pipeline(moments.pending(CheckpointKind.PERIODIC)))
     done = await s.saw(moments.pipeline(moments.complete(1)))
     s.claim(done["revision"] - begun["revision"] <= 3, "a write for each writer")
     s.claim(done["at"] - begun["at"] < 1.0, "the answers were taken one by one")

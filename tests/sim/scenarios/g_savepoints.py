@@ -1,8 +1,8 @@
 """Group G: savepoints, and jobs that go on from one.  Two windows of group F belong to them."""
 
-from holdfast.core.checkpoint import Kind
-from holdfast.core.job import Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.checkpoint import CheckpointKind
+from holdfast.core.job import JobRecord
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.errors import UserError
 from holdfast.master.leader import Leader
 from holdfast.wire.messages import Barrier, BarrierAck
@@ -70,7 +70,7 @@ async def leader_dies_with_some_answers(s: Scene) -> None:
     s.tap("drop", BarrierAck, lambda m: m.key.task == "p1t2" and bool(s.job().request))
     await s.saw(moments.pipeline(moments.complete(1)))
     await save(s)
-    await s.saw(moments.pipeline(moments.pending(Kind.SAVEPOINT)))
+    await s.saw(moments.pipeline(moments.pending(CheckpointKind.SAVEPOINT)))
     await s.sleep(0.3)
     s.kill_leader()
     s.mend()
@@ -82,7 +82,9 @@ async def leader_dies_with_some_answers(s: Scene) -> None:
 @window("G02", LONG)
 async def worker_dies_with_some_answers(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.complete(1)))
-    s.world.when(moments.pipeline(moments.pending(Kind.SAVEPOINT)), lambda e: s.kill(worker_of(s)))
+    s.world.when(
+        moments.pipeline(moments.pending(CheckpointKind.SAVEPOINT)), lambda e: s.kill(worker_of(s))
+    )
     await save(s)
     await s.saw(moments.pipeline(lambda p: p.savepoint and p.savepoint.failures))
     await s.rest()
@@ -93,7 +95,7 @@ async def worker_dies_with_some_answers(s: Scene) -> None:
 async def saved_and_not_yet_over(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.complete(1)))
     s.world.when(
-        lambda e: isinstance(e.get("record"), Job) and bool(e["record"].saved),
+        lambda e: isinstance(e.get("record"), JobRecord) and bool(e["record"].saved),
         lambda e: s.kill_leader(),
     )
     await save(s)
@@ -110,8 +112,11 @@ async def savepoint_at_the_end_of_the_input(s: Scene) -> None:
     await save(s)
     await s.rest()
     s.ends("FINISHED", "SAVEPOINT_DONE")
-    kinds = {c.kind for p in s.records(Pipeline) for c in p.checkpoints.kept}
-    s.claim(not {Kind.FINAL, Kind.SAVEPOINT} <= kinds, "both a final one and a savepoint")
+    kinds = {c.kind for p in s.records(PipelineRecord) for c in p.checkpoints.kept}
+    s.claim(
+        not {CheckpointKind.FINAL, CheckpointKind.SAVEPOINT} <= kinds,
+        "both a final one and a savepoint",
+    )
 
 
 @window("G05", LONG)
@@ -133,8 +138,8 @@ async def two_wishes_for_a_savepoint(s: Scene) -> None:
     await save(s, "s2")
     await s.rest()
     s.ends("SAVEPOINT_DONE")
-    saved = {c.number for p in s.records(Pipeline) for c in p.checkpoints.kept
-             if c.kind is Kind.SAVEPOINT}  # fmt: skip
+    saved = {c.number for p in s.records(PipelineRecord) for c in p.checkpoints.kept
+             if c.kind is CheckpointKind.SAVEPOINT}  # fmt: skip
     s.claim(len(saved) == 1 and s.job().request == "s1", "two savepoints")
 
 
@@ -174,7 +179,7 @@ async def takeover_after_the_first_own_checkpoint(s: Scene) -> None:
 
 def _last_start(s: Scene, life: str) -> int:
     """Return the complete checkpoints a life had when its last attempt was placed."""
-    latest = [p.checkpoints.latest for p in s.records(Pipeline) if p.incarnation == life]
+    latest = [p.checkpoints.latest for p in s.records(PipelineRecord) if p.incarnation == life]
     return latest[-1].number if latest and latest[-1] else 0
 
 
@@ -198,7 +203,7 @@ async def savepoint_is_damaged(s: Scene) -> None:
 @window("G10", PAIR)
 async def savepoint_of_one_pipeline_fails(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.complete(1)))
-    s.tap("drop", Barrier, lambda m: m.key.pipeline == 2 and m.kind is Kind.SAVEPOINT)
+    s.tap("drop", Barrier, lambda m: m.key.pipeline == 2 and m.kind is CheckpointKind.SAVEPOINT)
     await save(s)
     await s.saw(moments.pipeline(lambda p: p.savepoint and p.savepoint.number))
     await s.saw(lambda e: moments.job("RUNNING")(e) and "savepoint" in e["record"].reason)
@@ -231,7 +236,9 @@ async def cancelled_and_gone_on(s: Scene) -> None:
     await s.saw(moments.elected)
     s.claim(not await go_on(s), "it was refused")
     await s.rest()
-    s.claim([j.status.value for j in s.records(Job)][-1] == "FINISHED", "the second life failed")
+    s.claim(
+        [j.status.value for j in s.records(JobRecord)][-1] == "FINISHED", "the second life failed"
+    )
     whole(s, "i1", "i2")
 
 
@@ -242,7 +249,9 @@ async def failed_and_gone_on(s: Scene) -> None:
     await s.saw(moments.elected)
     s.claim(not await go_on(s), "it was refused")
     await s.rest()
-    s.claim([j.status.value for j in s.records(Job)][-1] == "FINISHED", "the second life failed")
+    s.claim(
+        [j.status.value for j in s.records(JobRecord)][-1] == "FINISHED", "the second life failed"
+    )
     whole(s, "i1", "i2")
 
 
@@ -256,9 +265,11 @@ async def what_could_not_be_shown_is_finished_by_the_next_life(s: Scene) -> None
     await s.saw(moments.elected)
     s.claim(not await go_on(s), "it was refused")
     await s.rest()
-    left = [f for p in s.records(Pipeline) if p.incarnation == "i2" for f in p.formers]
+    left = [f for p in s.records(PipelineRecord) if p.incarnation == "i2" for f in p.formers]
     s.prove(any(f.waiting for f in left), "no commit was left to the next life")
-    s.claim([j.status.value for j in s.records(Job)][-1] == "FINISHED", "the second life failed")
+    s.claim(
+        [j.status.value for j in s.records(JobRecord)][-1] == "FINISHED", "the second life failed"
+    )
     whole(s, "i1", "i2")
 
 

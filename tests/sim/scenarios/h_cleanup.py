@@ -1,8 +1,8 @@
 """Group H: the end of a job, its tombstone, and the cleanup."""
 
 from holdfast.core import job, pipeline
-from holdfast.core.job import TERMINAL, CancelAsked, Job, PipelinesSeen
-from holdfast.core.pipeline import Pipeline, StopAsked
+from holdfast.core.job import TERMINAL, CancelAsked, JobRecord, PipelinesSeen
+from holdfast.core.pipeline import PipelineRecord, StopAsked
 from holdfast.master.ports import Settings
 from holdfast.master.records import encode, job_key, pipeline_key
 from holdfast.store.contract import Guard, Item, Put
@@ -44,7 +44,7 @@ async def leader_dies_before_the_failure_is_recorded(s: Scene) -> None:
     await s.saw(moments.elected)
     await s.rest()
     s.ends("FAILED")
-    ends = {j.status for j in s.records(Job) if j.status in TERMINAL}
+    ends = {j.status for j in s.records(JobRecord) if j.status in TERMINAL}
     s.claim(len(ends) == 1, f"ends {ends}")
 
 
@@ -86,12 +86,14 @@ async def second_leader_dies_before_the_cleanup(s: Scene) -> None:
 async def _late(s: Scene, moment: str) -> None:
     late = [s.tap("copy", kind, left=20) for kind in (Hello, EndReport, BarrierAck)]
     await s.saw(moments.job("FINISHED") if moment == "within" else moments.gone("j"))
-    writes = len(s.records(Pipeline)) + len(s.records(Job))
+    writes = len(s.records(PipelineRecord)) + len(s.records(JobRecord))
     for tap in late:
         s.release(tap)
     s.prove(all(t.taken for t in late), "nothing was late")
     await s.sleep(1)
-    s.claim(len(s.records(Pipeline)) + len(s.records(Job)) == writes, "it changed something")
+    s.claim(
+        len(s.records(PipelineRecord)) + len(s.records(JobRecord)) == writes, "it changed something"
+    )
     await s.rest()
     s.ends("FINISHED")
 
@@ -113,7 +115,7 @@ async def same_id_while_the_tombstone_stands(s: Scene) -> None:
     said = await s.ask(lambda leader: leader.submit(*records))
     s.claim("not free yet" in said and "5 s" in said, f"the answer was {said}")
     await s.rest()
-    s.claim(all(j.incarnation == "i1" for j in s.records(Job)), "it was accepted")
+    s.claim(all(j.incarnation == "i1" for j in s.records(JobRecord)), "it was accepted")
     s.ends("FINISHED")
 
 
@@ -124,7 +126,7 @@ async def old_cleanup_of_a_paused_leader(s: Scene) -> None:
     await s.rest()
     s.takeovers(1)
     s.ends("FINISHED")
-    kept = [j for j in s.records(Job) if j.incarnation == "i2"]
+    kept = [j for j in s.records(JobRecord) if j.incarnation == "i2"]
     s.claim(bool(kept) and kept[-1].status in TERMINAL, "the new life was cut off")
 
 
@@ -211,7 +213,7 @@ async def job_without_its_pipeline(s: Scene) -> None:
     said = await s.ask(lambda leader: leader.submit(*records))
     s.claim("set aside" in said, f"the answer was {said}")
     await s.saw(moments.job("FINISHED"))
-    s.claim(not [j for j in s.records(Job) if j.id == "zombie"], "it was restored")
+    s.claim(not [j for j in s.records(JobRecord) if j.id == "zombie"], "it was restored")
     del s.world.store.items["job/zombie"]
     await s.rest()
     s.ends("FINISHED")

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from holdfast.core.job import Job
+from holdfast.core.job import JobRecord
 from tests.sim.engine.lake import Snapshot
 from tests.sim.engine.world import JobSpec
 from tests.sim.scenarios import moments
@@ -119,5 +119,7 @@ async def what_a_savepoint_knows_is_kept(s: Scene) -> None:
     await s.saw(moments.job("SAVEPOINT_DONE"))
     s.claim(not await go_on(s), "it was refused")
     await s.rest()
-    s.claim([j.status.value for j in s.records(Job)][-1] == "FINISHED", "the second life failed")
+    s.claim(
+        [j.status.value for j in s.records(JobRecord)][-1] == "FINISHED", "the second life failed"
+    )
     shows(s)

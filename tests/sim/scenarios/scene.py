@@ -10,8 +10,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.core.job import Job
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.job import JobRecord
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.errors import Fenced, HoldfastError
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master, read_mark
@@ -243,15 +243,15 @@ class Scene:
             if isinstance(e.get("record"), kind) and not e["key"].startswith("history/")
         ]
 
-    def pipeline(self, job: str = "j", number: int = 1) -> Pipeline:
+    def pipeline(self, job: str = "j", number: int = 1) -> PipelineRecord:
         """Return a pipeline as last written."""
-        found = [p for p in self.records(Pipeline) if (p.job, p.number) == (job, number)]
-        pipeline: Pipeline = found[-1]
+        found = [p for p in self.records(PipelineRecord) if (p.job, p.number) == (job, number)]
+        pipeline: PipelineRecord = found[-1]
         return pipeline
 
-    def job(self, job: str = "j") -> Job:
+    def job(self, job: str = "j") -> JobRecord:
         """Return a job as last written."""
-        found: Job = [j for j in self.records(Job) if j.id == job][-1]
+        found: JobRecord = [j for j in self.records(JobRecord) if j.id == job][-1]
         return found
 
     def sent(self, message: type, match: Callable[[Parcel], bool] = lambda p: True) -> list[Parcel]:
@@ -281,12 +281,14 @@ class Scene:
 
     def untouched(self) -> None:
         """Claim that no task was started anew."""
-        again = {(p.job, t.id) for p in self.records(Pipeline) for t in p.tasks if t.attempt > 1}
+        again = {
+            (p.job, t.id) for p in self.records(PipelineRecord) for t in p.tasks if t.attempt > 1
+        }
         self.claim(not again, f"tasks were restarted: {sorted(again)}")
 
     def restarted(self, task: str) -> None:
         """Claim that a task was started anew."""
-        tasks = [t for p in self.records(Pipeline) for t in p.tasks if t.id == task]
+        tasks = [t for p in self.records(PipelineRecord) for t in p.tasks if t.id == task]
         self.claim(max(t.attempt for t in tasks) > 1, f"{task} was not restarted")
 
     def takeovers(self, least: int, most: int = 99) -> None:

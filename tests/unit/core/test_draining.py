@@ -4,20 +4,25 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, CheckpointStored, Kind
+from holdfast.core.checkpoint import (
+    CheckpointDue,
+    CheckpointFailed,
+    CheckpointKind,
+    CheckpointStored,
+)
 from holdfast.core.completion import SourceEnded
 from holdfast.core.effects import Deploy, StartCheckpoint, owed
-from holdfast.core.pipeline import Pipeline, SavepointAsked, may_move, step
+from holdfast.core.pipeline import PipelineRecord, SavepointAsked, may_move, step
 from holdfast.core.placement import Room, Wanted, place
 from holdfast.core.policy import Policy
-from holdfast.core.task import Place, TaskMoves, TaskPlaced, TaskStarted, TaskStatus, WorkerLost
+from holdfast.core.task import TaskMoves, TaskPlaced, TaskStarted, TaskStatus, WorkerId, WorkerLost
 from tests.unit.core.worlds import PLACES, few, fresh, lives
 
 HERE, THERE = PLACES
 MOVES = TaskMoves("t1", 1, HERE, THERE)
 
 
-def running() -> Pipeline:
+def running() -> PipelineRecord:
     """Return a pipeline whose tasks run."""
     state = fresh()
     for task in state.tasks:
@@ -29,8 +34,8 @@ def running() -> Pipeline:
 def test_it_runs_on_until_a_checkpoint_holds_what_it_has_done() -> None:
     state = step(running(), MOVES)
     assert state.tasks[0].status is TaskStatus.RUNNING and state.tasks[0].place == HERE
-    assert StartCheckpoint(Kind.PERIODIC) in owed(state), "it does not wait for the timer"
-    state = step(state, CheckpointDue(Kind.PERIODIC, 1))
+    assert StartCheckpoint(CheckpointKind.PERIODIC) in owed(state), "it does not wait for the timer"
+    state = step(state, CheckpointDue(CheckpointKind.PERIODIC, 1))
     state = step(state, CheckpointStored(1, "blob"))
     moved, other = state.tasks
     assert (moved.status, moved.attempt, moved.place) == (TaskStatus.PLACED, 2, THERE)
@@ -41,18 +46,22 @@ def test_it_runs_on_until_a_checkpoint_holds_what_it_has_done() -> None:
 
 
 def test_a_checkpoint_that_fails_moves_nothing_and_the_next_waits_for_the_timer() -> None:
-    state = step(step(running(), MOVES), CheckpointDue(Kind.PERIODIC, 1))
+    state = step(step(running(), MOVES), CheckpointDue(CheckpointKind.PERIODIC, 1))
     state = step(state, CheckpointFailed(1, "too slow"))
     assert state.tasks[0].to == THERE and state.tasks[0].attempt == 1
-    assert StartCheckpoint(Kind.PERIODIC) not in owed(state)
-    state = step(step(state, CheckpointDue(Kind.PERIODIC, 1)), CheckpointStored(2, "blob"))
+    assert StartCheckpoint(CheckpointKind.PERIODIC) not in owed(state)
+    state = step(
+        step(state, CheckpointDue(CheckpointKind.PERIODIC, 1)), CheckpointStored(2, "blob")
+    )
     assert state.tasks[0].place == THERE
 
 
 def test_the_next_worker_is_lost_and_it_stays() -> None:
     state = step(step(running(), MOVES), WorkerLost(THERE.incarnation))
     assert (state.tasks[0].to, state.tasks[0].attempt) == (None, 1)
-    state = step(step(state, CheckpointDue(Kind.PERIODIC, 1)), CheckpointStored(1, "blob"))
+    state = step(
+        step(state, CheckpointDue(CheckpointKind.PERIODIC, 1)), CheckpointStored(1, "blob")
+    )
     assert state.tasks[0].place == HERE
 
 
@@ -81,7 +90,7 @@ def test_who_takes_no_checkpoint_or_is_about_to_end_ends_where_it_is() -> None:
 
 @few
 @given(lives())
-def test_to_move_costs_nothing(life: list[tuple[Pipeline, object, Pipeline]]) -> None:
+def test_to_move_costs_nothing(life: list[tuple[PipelineRecord, object, PipelineRecord]]) -> None:
     for old, event, new in life:
         before, after = sum(t.restarts for t in old.tasks), sum(t.restarts for t in new.tasks)
         assert after >= before >= 0
@@ -92,7 +101,7 @@ def test_to_move_costs_nothing(life: list[tuple[Pipeline, object, Pipeline]]) ->
 
 
 def test_a_draining_worker_gets_nothing_and_its_tasks_go_before_jobs_that_start() -> None:
-    rooms = [Room(Place("w1", "w1-1"), 4, draining=True), Room(Place("w2", "w2-1"), 1)]
+    rooms = [Room(WorkerId("w1", "w1-1"), 4, draining=True), Room(WorkerId("w2", "w2-1"), 1)]
     starts = Wanted("a", 1, 1, "t1", 1, 1)
     moves = Wanted("b", 2, 1, "t1", 1, 1, starting=False, moving=True)
     placed, waits = place([starts, moves], rooms)

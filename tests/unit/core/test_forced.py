@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.core import effects
-from holdfast.core.checkpoint import Checkpoints, Completed, Kind
+from holdfast.core.checkpoint import CheckpointKind, Checkpoints, Completed
 from holdfast.core.commit import Commits
 from holdfast.core.completion import Completion
 from holdfast.core.former_commits import Former
@@ -13,28 +13,28 @@ from holdfast.core.job import (
     AskAbandon,
     CancelAsked,
     CleanUp,
-    Job,
+    JobRecord,
     JobStatus,
     PipelinesSeen,
     owed,
     step,
 )
-from holdfast.core.pipeline import OVER, AbandonAsked, Pipeline, PipelineStatus
+from holdfast.core.pipeline import OVER, AbandonAsked, PipelineRecord, PipelineStatus
 from holdfast.core.pipeline import step as pipeline_step
 from holdfast.core.saved_state import SavedKind, leave
-from holdfast.core.task import Place, Task, TaskStatus
+from holdfast.core.task import TaskRecord, TaskStatus, WorkerId
 from holdfast.core.unfinished import Abandoned
 from holdfast.master.health import owed_commit
 from holdfast.master.records import decode, encode
 
-RUNNING = Task("p1-t1", ("a",), 1, TaskStatus.RUNNING, 1, Place("W1", "i1"))
-DONE = [Completed(n, Kind.PERIODIC, f"b{n}", n - 1) for n in range(4)]
-STUCK = Pipeline(
+RUNNING = TaskRecord("p1-t1", ("a",), 1, TaskStatus.RUNNING, 1, WorkerId("W1", "i1"))
+DONE = [Completed(n, CheckpointKind.PERIODIC, f"b{n}", n - 1) for n in range(4)]
+STUCK = PipelineRecord(
     "17", "a", 1, (RUNNING,), Completion(("a",)), Checkpoints(4, None, DONE[3], tuple(DONE[1:])),
     Commits((DONE[2], DONE[3]), 1, 1), sinks=("lake",),
 )  # fmt: skip
 UNHEARD = replace(STUCK, commits=Commits((DONE[3],), 2, 1))
-JOB = Job("17", "a", "token", "shop", "", 1, JobStatus.RUNNING)
+JOB = JobRecord("17", "a", "token", "shop", "", 1, JobStatus.RUNNING)
 STATUSES = [s for s in PipelineStatus if s not in OVER]
 
 
@@ -65,7 +65,7 @@ def test_a_forced_cancel_ends_a_job_that_hangs_behind_a_commit(status: str) -> N
         "It was cancelled by force. Commits 2 to 3 of pipeline 1 are abandoned, and 2 may have been"
         " under way."
     )
-    assert decode(Job, encode(job)) == job
+    assert decode(JobRecord, encode(job)) == job
 
 
 def test_a_job_that_fails_and_hangs_ends_as_failed_with_its_own_reason() -> None:

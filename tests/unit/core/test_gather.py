@@ -5,31 +5,31 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.checkpoint import Kind, Pending
+from holdfast.core.checkpoint import CheckpointKind, Pending
 from holdfast.core.commit import later
-from holdfast.core.gather import Acked, Counts, Gathering, begin, take, totals, watermark
-from holdfast.core.task import Place, Task, TaskStatus
+from holdfast.core.gather import CheckpointRound, Counts, TaskAck, begin, take, totals, watermark
+from holdfast.core.task import TaskRecord, TaskStatus, WorkerId
 
-W1, W2 = Place("w1", "w1-1"), Place("w2", "w2-1")
+W1, W2 = WorkerId("w1", "w1-1"), WorkerId("w2", "w2-1")
 TASKS = (
-    Task("t1", ("a",), status=TaskStatus.RUNNING, attempt=3, place=W1),
-    Task("t2", ("b",), status=TaskStatus.RUNNING, place=W2),
+    TaskRecord("t1", ("a",), status=TaskStatus.RUNNING, attempt=3, place=W1),
+    TaskRecord("t2", ("b",), status=TaskStatus.RUNNING, place=W2),
 )
-ONE = Acked(5, "t1", 3, W1, (("a", 9),), (), ended=True)
+ONE = TaskAck(5, "t1", 3, W1, (("a", 9),), (), ended=True)
 TWO = replace(ONE, task="t2", attempt=1, place=W2)
 
 marks = st.none() | st.integers(-5, 5)
 
 
-def gathering(kind: Kind = Kind.PERIODIC) -> Gathering:
+def gathering(kind: CheckpointKind = CheckpointKind.PERIODIC) -> CheckpointRound:
     return begin(Pending(5, kind, 1), TASKS)
 
 
-def after(*acks: Acked, kind: Kind = Kind.PERIODIC) -> Gathering:
+def after(*acks: TaskAck, kind: CheckpointKind = CheckpointKind.PERIODIC) -> CheckpointRound:
     state = gathering(kind)
     for ack in acks:
         taken = take(state, ack, TASKS)
-        assert isinstance(taken, Gathering)
+        assert isinstance(taken, CheckpointRound)
         state = taken
     return state
 
@@ -50,7 +50,7 @@ def test_answers_that_are_not_of_the_present_attempt_do_not_count() -> None:
         replace(ONE, attempt=2),
         replace(ONE, attempt=4),
         replace(ONE, place=W2),
-        replace(ONE, place=Place("w1", "w1-2")),
+        replace(ONE, place=WorkerId("w1", "w1-2")),
         replace(ONE, task="t3"),
     ]
     assert after(*strangers) == gathering()
@@ -62,14 +62,14 @@ def test_a_task_that_no_longer_runs_does_not_count() -> None:
 
 
 def test_a_final_checkpoint_fails_without_the_proof_of_an_end() -> None:
-    told = take(gathering(Kind.FINAL), replace(ONE, ended=False), TASKS)
+    told = take(gathering(CheckpointKind.FINAL), replace(ONE, ended=False), TASKS)
     assert told == "task t1 is not at the end of its input"
-    assert after(ONE, TWO, kind=Kind.FINAL).complete
+    assert after(ONE, TWO, kind=CheckpointKind.FINAL).complete
 
 
 def test_a_late_answer_without_proof_does_not_fail_the_checkpoint() -> None:
     late = replace(ONE, ended=False, attempt=2)
-    assert take(gathering(Kind.FINAL), late, TASKS) == gathering(Kind.FINAL)
+    assert take(gathering(CheckpointKind.FINAL), late, TASKS) == gathering(CheckpointKind.FINAL)
 
 
 def test_the_watermark_is_the_least_of_the_writers_that_are_not_idle() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from holdfast.core.checkpoint import (
     CheckpointDue,
     CheckpointFailed,
+    CheckpointKind,
     CheckpointStored,
-    Kind,
     Savepoint,
 )
 from holdfast.core.job import (
@@ -20,7 +20,7 @@ from holdfast.core.job import (
     CancelAsked,
     CleanUp,
     DropSavepoint,
-    Job,
+    JobRecord,
     JobStatus,
     PipelinesSeen,
     SavepointWanted,
@@ -30,8 +30,8 @@ from holdfast.core.job import (
 from holdfast.core.pipeline import (
     FINISHED,
     OVER,
-    Pipeline,
     PipelineDoomed,
+    PipelineRecord,
     SavepointAsked,
     StopAsked,
 )
@@ -41,10 +41,10 @@ from holdfast.master.records import decode, encode
 from tests.unit.core.worlds import PLACES, few, fresh, lives
 
 S = JobStatus
-JOB = Job("j", "i", "token", "j", "spec", 1)
+JOB = JobRecord("j", "i", "token", "j", "spec", 1)
 
 
-def running() -> Pipeline:
+def running() -> PipelineRecord:
     state = fresh()
     for task, place in zip(state.tasks, PLACES, strict=True):
         state = pipeline_step(state, TaskPlaced(task.id, 1, place))
@@ -52,16 +52,16 @@ def running() -> Pipeline:
     return state
 
 
-def saved(pipeline: Pipeline) -> Pipeline:
+def saved(pipeline: PipelineRecord) -> PipelineRecord:
     asked = pipeline_step(pipeline, SavepointAsked("s"))
-    begun = pipeline_step(asked, CheckpointDue(Kind.SAVEPOINT, 1))
+    begun = pipeline_step(asked, CheckpointDue(CheckpointKind.SAVEPOINT, 1))
     return pipeline_step(begun, CheckpointStored(1, "blob"))
 
 
 @few
 @given(lives(), st.data())
 def test_a_terminal_job_never_changes_and_any_job_survives_the_store(
-    life: list[tuple[Pipeline, object, Pipeline]], data: st.DataObject
+    life: list[tuple[PipelineRecord, object, PipelineRecord]], data: st.DataObject
 ) -> None:
     job = JOB
     for _, _, pipeline in life:
@@ -69,8 +69,8 @@ def test_a_terminal_job_never_changes_and_any_job_survives_the_store(
         event = data.draw(st.just(PipelinesSeen((pipeline,))) | wishes)
         new = step(job, event)
         assert job.status not in TERMINAL or new == job
-        assert decode(Job, encode(new)) == new
-        assert owed(new, (pipeline,)) == owed(decode(Job, encode(new)), (pipeline,))
+        assert decode(JobRecord, encode(new)) == new
+        assert owed(new, (pipeline,)) == owed(decode(JobRecord, encode(new)), (pipeline,))
         if new.status in TERMINAL and job.status not in TERMINAL:
             assert pipeline.status in OVER
         job = new
@@ -134,7 +134,7 @@ def test_a_savepoint_that_fails_too_often_is_given_up_with_a_reason() -> None:
     failing = pipeline_step(running(), SavepointAsked("s"))
     for number in (1, 2, 3):
         assert step(job, PipelinesSeen((failing,))).status is S.DOING_SAVEPOINT
-        failing = pipeline_step(failing, CheckpointDue(Kind.SAVEPOINT, 1))
+        failing = pipeline_step(failing, CheckpointDue(CheckpointKind.SAVEPOINT, 1))
         failing = pipeline_step(failing, CheckpointFailed(number, "too slow"))
     job = step(job, PipelinesSeen((failing,)))
     assert (job.status, "failed 3 times" in job.reason) == (S.RUNNING, True)

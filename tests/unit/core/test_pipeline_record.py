@@ -10,9 +10,9 @@ from holdfast.core.checkpoint import (
     BlobDropped,
     CheckpointDue,
     CheckpointFailed,
+    CheckpointKind,
     CheckpointLost,
     CheckpointStored,
-    Kind,
     TookOver,
 )
 from holdfast.core.commit import CommitStatus, Committed, Listened
@@ -26,8 +26,8 @@ from holdfast.core.pipeline import (
     STOPPED,
     STOPPING,
     WAITING_MAX,
-    Pipeline,
     PipelineDoomed,
+    PipelineRecord,
     SavepointAsked,
     SavepointDropped,
     StopAsked,
@@ -37,7 +37,7 @@ from holdfast.core.task import TaskFailed, TaskPlaced, TaskStarted, TaskStatus, 
 from holdfast.master.records import decode, encode
 from tests.unit.core.worlds import PLACES, few, fresh, lives
 
-Life = list[tuple[Pipeline, object, Pipeline]]
+Life = list[tuple[PipelineRecord, object, PipelineRecord]]
 
 
 @few
@@ -64,7 +64,7 @@ def test_step_is_pure(life: Life) -> None:
 @given(lives())
 def test_what_is_owed_follows_from_the_record_alone(life: Life) -> None:
     for _, _, state in life:
-        again = decode(Pipeline, encode(state))
+        again = decode(PipelineRecord, encode(state))
         assert owed(again) == owed(state) == owed(state)
         assert len(set(owed(state))) == len(owed(state))
 
@@ -73,7 +73,7 @@ def test_what_is_owed_follows_from_the_record_alone(life: Life) -> None:
 @given(lives())
 def test_a_record_survives_the_store(life: Life) -> None:
     for _, _, state in life:
-        assert decode(Pipeline, encode(state)) == state
+        assert decode(PipelineRecord, encode(state)) == state
 
 
 @few
@@ -127,7 +127,9 @@ def test_a_checkpoint_that_is_needed_is_never_dropped(life: Life) -> None:
         dropped = {e.number for e in owed(state) if isinstance(e, DropBlob)}
         needed = {c.number for c in state.commits.waiting}
         needed |= {state.checkpoints.latest.number} if state.checkpoints.latest else set()
-        savepoints = {c.number for c in state.checkpoints.kept if c.kind is Kind.SAVEPOINT}
+        savepoints = {
+            c.number for c in state.checkpoints.kept if c.kind is CheckpointKind.SAVEPOINT
+        }
         assert not dropped & (needed | savepoints)
 
 
@@ -152,7 +154,7 @@ def test_a_pipeline_finishes_only_by_a_final_checkpoint_that_shows(life: Life) -
             assert state.commits.status is CommitStatus.SETTLED
 
 
-def running(**facts: object) -> Pipeline:
+def running(**facts: object) -> PipelineRecord:
     """Return a pipeline whose tasks all run."""
     state = fresh()
     for task, place in zip(state.tasks, PLACES, strict=True):
@@ -161,7 +163,7 @@ def running(**facts: object) -> Pipeline:
     return replace(state, **facts)  # type: ignore[arg-type]
 
 
-def taken(state: Pipeline, kind: Kind = Kind.PERIODIC) -> Pipeline:
+def taken(state: PipelineRecord, kind: CheckpointKind = CheckpointKind.PERIODIC) -> PipelineRecord:
     """Return the pipeline after one more checkpoint, not yet committed."""
     state = step(state, CheckpointDue(kind, 1))
     pending = state.checkpoints.pending
@@ -169,14 +171,14 @@ def taken(state: Pipeline, kind: Kind = Kind.PERIODIC) -> Pipeline:
     return step(state, CheckpointStored(pending.number, f"blob {pending.number}"))
 
 
-def shown(state: Pipeline) -> Pipeline:
+def shown(state: PipelineRecord) -> PipelineRecord:
     """Return the pipeline after its next commit."""
     number = state.commits.waiting[0].number
     return step(step(state, Committed(number, None)), Listened(number, ""))
 
 
 def test_an_aborted_number_is_not_used_again() -> None:
-    state = step(running(), CheckpointDue(Kind.PERIODIC, 1))
+    state = step(running(), CheckpointDue(CheckpointKind.PERIODIC, 1))
     state = step(state, TookOver(2))
     assert state.checkpoints.pending is None
     assert taken(state).checkpoints.latest == replace(
@@ -188,7 +190,7 @@ def test_an_aborted_number_is_not_used_again() -> None:
 
 def test_a_lost_task_voids_its_end_and_the_pending_checkpoint_in_one_step() -> None:
     state = step(running(), SourceEnded("t1", "a", 1, PLACES[0]))
-    state = step(state, CheckpointDue(Kind.PERIODIC, 1))
+    state = step(state, CheckpointDue(CheckpointKind.PERIODIC, 1))
     lost = step(state, WorkerLost(PLACES[0].incarnation))
     assert lost.completion.ready == ()
     assert lost.checkpoints.pending is None
@@ -224,8 +226,8 @@ def test_no_more_checkpoints_than_commits_can_catch_up_with() -> None:
     state = running()
     for _ in range(WAITING_MAX):
         state = taken(state)
-    assert step(state, CheckpointDue(Kind.PERIODIC, 1)) == state
-    assert taken(step(state, SavepointAsked("s")), Kind.SAVEPOINT).savepoint
+    assert step(state, CheckpointDue(CheckpointKind.PERIODIC, 1)) == state
+    assert taken(step(state, SavepointAsked("s")), CheckpointKind.SAVEPOINT).savepoint
     assert taken(shown(state)).commits.waiting[-1].number == WAITING_MAX + 1
 
 
@@ -233,10 +235,10 @@ def test_the_final_checkpoint_needs_every_source() -> None:
     state = running()
     ends = [("t1", "a", PLACES[0]), ("t2", "b", PLACES[1]), ("t2", "c", PLACES[1])]
     for task, source, place in ends:
-        assert step(state, CheckpointDue(Kind.FINAL, 1)) == state
+        assert step(state, CheckpointDue(CheckpointKind.FINAL, 1)) == state
         state = step(state, SourceEnded(task, source, 1, place))
-    assert duties.StartCheckpoint(Kind.FINAL) in owed(state)
-    state = taken(state, Kind.FINAL)
+    assert duties.StartCheckpoint(CheckpointKind.FINAL) in owed(state)
+    state = taken(state, CheckpointKind.FINAL)
     assert state.status is ACTIVE
     assert shown(state).status is FINISHED
 
@@ -245,7 +247,7 @@ def test_losing_a_worker_after_the_final_checkpoint_changes_nothing() -> None:
     state = running()
     for task, source, place in [("t1", "a", 0), ("t2", "b", 1), ("t2", "c", 1)]:
         state = step(state, SourceEnded(task, source, 1, PLACES[place]))
-    state = taken(state, Kind.FINAL)
+    state = taken(state, CheckpointKind.FINAL)
     assert step(state, WorkerLost(PLACES[0].incarnation)) == state
 
 
@@ -274,11 +276,11 @@ def test_a_doomed_pipeline_keeps_what_it_could_not_commit() -> None:
 
 def test_a_savepoint_goes_first_and_is_the_last() -> None:
     state = step(running(), SavepointAsked("s"))
-    assert step(state, CheckpointDue(Kind.PERIODIC, 1)) == state
-    state = taken(state, Kind.SAVEPOINT)
+    assert step(state, CheckpointDue(CheckpointKind.PERIODIC, 1)) == state
+    state = taken(state, CheckpointKind.SAVEPOINT)
     assert state.savepoint and state.savepoint.number == 1
-    assert step(state, CheckpointDue(Kind.PERIODIC, 1)) == state
-    assert step(step(state, SavepointDropped()), CheckpointDue(Kind.PERIODIC, 1)) != state
+    assert step(state, CheckpointDue(CheckpointKind.PERIODIC, 1)) == state
+    assert step(step(state, SavepointDropped()), CheckpointDue(CheckpointKind.PERIODIC, 1)) != state
 
 
 def test_old_checkpoints_are_dropped_and_savepoints_are_not() -> None:
@@ -298,7 +300,7 @@ def test_a_task_speaks_for_its_own_sources_only() -> None:
 
 def test_a_bad_checkpoint_gives_way_to_the_one_before_it() -> None:
     state = shown(taken(running()))
-    state = step(taken(state), CheckpointDue(Kind.PERIODIC, 1))
+    state = step(taken(state), CheckpointDue(CheckpointKind.PERIODIC, 1))
     state = step(state, SourceEnded("t1", "a", 1, PLACES[0]))
     back = step(state, CheckpointLost(2, "It is torn.", untouched=True))
     assert (back.status, back.retries) == (ACTIVE, 0)
@@ -331,14 +333,14 @@ def test_the_ones_after_a_bad_checkpoint_go_with_it() -> None:
         (taken(running()), True, "There is none before it"),
         (taken(shown(taken(running(retry_times=0)))), True, "The job may not be tried again"),
         (
-            taken(step(shown(taken(running())), SavepointAsked("s")), Kind.SAVEPOINT),
+            taken(step(shown(taken(running())), SavepointAsked("s")), CheckpointKind.SAVEPOINT),
             True,
             "It is a savepoint or the last one",
         ),
     ],
 )
 def test_a_bad_checkpoint_that_nothing_can_replace(
-    state: Pipeline, untouched: bool, why: str
+    state: PipelineRecord, untouched: bool, why: str
 ) -> None:
     latest = state.checkpoints.latest
     assert latest
@@ -348,15 +350,17 @@ def test_a_bad_checkpoint_that_nothing_can_replace(
     assert failed.checkpoints.latest == latest
 
 
-def unanswered(state: Pipeline, *silent: tuple[str, int], known: bool = True) -> Pipeline:
+def unanswered(
+    state: PipelineRecord, *silent: tuple[str, int], known: bool = True
+) -> PipelineRecord:
     """Return the pipeline after a checkpoint that some attempts did not answer."""
-    state = step(state, CheckpointDue(Kind.PERIODIC, 1))
+    state = step(state, CheckpointDue(CheckpointKind.PERIODIC, 1))
     pending = state.checkpoints.pending
     assert pending
     return step(state, CheckpointFailed(pending.number, "no", silent if known else None))
 
 
-def given_up(state: Pipeline) -> list[str]:
+def given_up(state: PipelineRecord) -> list[str]:
     """Return the tasks that are to start anew."""
     return [e.task for e in owed(state) if isinstance(e, GiveUp)]
 

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.placement import Room, Wanted, place
-from holdfast.core.task import Place
+from holdfast.core.task import WorkerId
 
 TAGS = (("zone", "a"),)
 
 
 def room(name: str, free: int, tags: tuple[tuple[str, str], ...] = ()) -> Room:
-    return Room(Place(name, f"{name}-1"), free, tags)
+    return Room(WorkerId(name, f"{name}-1"), free, tags)
 
 
 def want(job: str, order: int, task: str = "t1", **facts: object) -> Wanted:
@@ -38,7 +38,7 @@ def scenes(draw: st.DrawFn) -> tuple[list[Wanted], list[Room]]:
 def test_slots_are_conserved_and_tags_respected(scene: tuple[list[Wanted], list[Room]]) -> None:
     wanted, rooms = scene
     placed, _ = place(wanted, rooms)
-    used: Counter[Place] = Counter()
+    used: Counter[WorkerId] = Counter()
     tags = {r.place: set(r.tags) for r in rooms}
     for choice in placed:
         used[choice.place] += choice.wanted.slots

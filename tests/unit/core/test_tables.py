@@ -7,7 +7,7 @@ import pytest
 from holdfast.core.completion import COMPLETION
 from holdfast.core.election import ELECTION, STANDBY
 from holdfast.core.job import TERMINAL
-from holdfast.core.machine import Machine
+from holdfast.core.machine import TransitionTable
 from holdfast.core.pipeline import OVER
 from holdfast.core.task import TaskStatus
 from tools.machines import MACHINES, finals, initial, page, statuses
@@ -17,17 +17,17 @@ ids = [m.name for m in MACHINES]
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=ids)
-def test_no_row_stands_twice(machine: Machine) -> None:
+def test_no_row_stands_twice(machine: TransitionTable) -> None:
     assert len(set(machine.rows)) == len(machine.rows)
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=ids)
-def test_every_status_of_the_enum_is_in_the_table(machine: Machine) -> None:
+def test_every_status_of_the_enum_is_in_the_table(machine: TransitionTable) -> None:
     assert set(statuses(machine)) == set(type(initial(machine)))
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=ids)
-def test_every_status_can_be_reached(machine: Machine) -> None:
+def test_every_status_can_be_reached(machine: TransitionTable) -> None:
     reached = {initial(machine)}
     while True:
         more = {new for old, _, new in machine.rows if old in reached} | reached
@@ -56,7 +56,7 @@ def test_a_move_without_a_row_raises() -> None:
 
 
 def test_a_row_that_was_used_is_noted() -> None:
-    machine = Machine("copy", COMPLETION.rows)
+    machine = TransitionTable("copy", COMPLETION.rows)
     old, event, new = machine.rows[0]
     machine.check(old, event.__new__(event), new)
     assert machine.taken == {machine.rows[0]}

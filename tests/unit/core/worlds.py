@@ -10,33 +10,33 @@ from holdfast.core.checkpoint import (
     BlobDropped,
     CheckpointDue,
     CheckpointFailed,
+    CheckpointKind,
     CheckpointLost,
     CheckpointStored,
-    Kind,
     TookOver,
 )
 from holdfast.core.commit import Committed, Listened
 from holdfast.core.completion import Completion, SourceEnded
 from holdfast.core.pipeline import (
     OVER,
-    Pipeline,
     PipelineDoomed,
+    PipelineRecord,
     SavepointAsked,
     SavepointDropped,
     StopAsked,
     step,
 )
 from holdfast.core.task import (
-    Place,
-    Task,
     TaskFailed,
     TaskMoves,
     TaskPlaced,
+    TaskRecord,
     TaskStarted,
+    WorkerId,
     WorkerLost,
 )
 
-PLACES = (Place("w1", "w1-1"), Place("w2", "w2-1"))
+PLACES = (WorkerId("w1", "w1-1"), WorkerId("w2", "w2-1"))
 TASKS = {"t1": ("a",), "t2": ("b", "c")}
 
 few = settings(max_examples=40, deadline=None)
@@ -58,7 +58,7 @@ REPORTS: tuple[object, ...] = (
         )
     ),
     *(WorkerLost(place.incarnation) for place in PLACES),
-    *(CheckpointDue(kind, 1) for kind in Kind),
+    *(CheckpointDue(kind, 1) for kind in CheckpointKind),
     *(CheckpointStored(number, "blob") for number in NUMBERS),
     *(CheckpointFailed(number, "too slow") for number in NUMBERS),
     *(CheckpointFailed(n, "silent", ((t, a),)) for n, t, a in product(NUMBERS, TASKS, (1, 2))),
@@ -75,25 +75,27 @@ REPORTS: tuple[object, ...] = (
 """Everything that may reach a pipeline, early, late or twice."""
 
 
-def fresh(retry_times: int = 1) -> Pipeline:
+def fresh(retry_times: int = 1) -> PipelineRecord:
     """Return a pipeline as a submit writes it."""
-    made = tuple(Task(name, sources) for name, sources in TASKS.items())
-    return Pipeline("j", "i", 1, made, Completion(("a", "b", "c")), retry_times=retry_times)
+    made = tuple(TaskRecord(name, sources) for name, sources in TASKS.items())
+    return PipelineRecord("j", "i", 1, made, Completion(("a", "b", "c")), retry_times=retry_times)
 
 
-def may_come(pipeline: Pipeline, event: object) -> bool:
+def may_come(pipeline: PipelineRecord, event: object) -> bool:
     """Say whether the shell could hand this over: a pipeline that is over has nothing to read."""
     return not (isinstance(event, PipelineDoomed) and pipeline.status in OVER)
 
 
-def lives() -> st.SearchStrategy[list[tuple[Pipeline, object, Pipeline]]]:
+def lives() -> st.SearchStrategy[list[tuple[PipelineRecord, object, PipelineRecord]]]:
     """Draw a pipeline's life: every state, the event that came, and the state after it."""
     return st.builds(
         _life, st.integers(0, 3), st.lists(st.integers(0, 9999), min_size=20, max_size=60)
     )
 
 
-def _life(retry_times: int, picks: list[int]) -> list[tuple[Pipeline, object, Pipeline]]:
+def _life(
+    retry_times: int, picks: list[int]
+) -> list[tuple[PipelineRecord, object, PipelineRecord]]:
     """Two of three events are what a healthy run sees next, so that lives get somewhere."""
     state = fresh(retry_times)
     steps = []
@@ -108,7 +110,7 @@ def _life(retry_times: int, picks: list[int]) -> list[tuple[Pipeline, object, Pi
     return steps
 
 
-def _turns(pipeline: Pipeline) -> Sequence[object]:
+def _turns(pipeline: PipelineRecord) -> Sequence[object]:
     """Return what would turn a life."""
     failed = [TaskFailed(t.id, t.attempt, t.place, "it broke") for t in pipeline.tasks if t.place]
     lost = [CheckpointLost(c.number, "torn", True) for c in pipeline.commits.waiting]
@@ -117,7 +119,7 @@ def _turns(pipeline: Pipeline) -> Sequence[object]:
     return [*turns, *failed, *lost, *moves]
 
 
-def _likely(pipeline: Pipeline) -> Sequence[object]:
+def _likely(pipeline: PipelineRecord) -> Sequence[object]:
     """Return what a healthy run would see next."""
     found: list[object] = []
     for number, task in enumerate(pipeline.tasks):
@@ -131,7 +133,7 @@ def _likely(pipeline: Pipeline) -> Sequence[object]:
     if pending:
         found.append(CheckpointStored(pending.number, f"blob {pending.number}"))
     else:
-        found += [CheckpointDue(kind, 1) for kind in Kind]
+        found += [CheckpointDue(kind, 1) for kind in CheckpointKind]
     if commits.waiting:
         found.append(Committed(commits.waiting[0].number, 7))
     found.append(Listened(commits.through, ""))

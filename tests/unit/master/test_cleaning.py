@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from holdfast.connect.registry import Registry
-from holdfast.core.job import Job, JobStatus
+from holdfast.core.job import JobRecord, JobStatus
 from holdfast.errors import Unavailable
 from holdfast.master.leader_store import CLEANING_MAX
 from holdfast.master.master import Master
@@ -20,7 +20,7 @@ from holdfast.store.memory import Memory, MemoryStore
 from holdfast.wire.messages import Held, Hello, TaskKey, ToWorker, Welcome
 
 SETTINGS = Settings(lease_s=30.0, campaign_s=0.01, tombstone_s=0.0, retry_s=0.01)
-OVER = replace(Job("0", "a", "token", "shop", "", 0), status=JobStatus.FINISHED)
+OVER = replace(JobRecord("0", "a", "token", "shop", "", 0), status=JobStatus.FINISHED)
 JOBS = 10 * CLEANING_MAX
 STUBBORN = {f"{number}" for number in range(2 * CLEANING_MAX)}
 

@@ -7,22 +7,24 @@ import pytest
 from holdfast.core.checkpoint import (
     CheckpointDue,
     CheckpointFailed,
+    CheckpointKind,
     CheckpointStored,
-    Kind,
     TookOver,
     Totals,
 )
 from holdfast.core.commit import Committed, Listened
 from holdfast.core.completion import Completion
-from holdfast.core.job import Job, JobStatus
-from holdfast.core.pipeline import Pipeline, step
-from holdfast.core.task import Place, Task, TaskFailed, TaskPlaced, TaskStarted
+from holdfast.core.job import JobRecord, JobStatus
+from holdfast.core.pipeline import PipelineRecord, step
+from holdfast.core.task import TaskFailed, TaskPlaced, TaskRecord, TaskStarted, WorkerId
 from holdfast.master import event_log
 from holdfast.master.event_log import Seen, Trail
 
-HERE = Place("W1", "W1-1")
-PIPELINE = Pipeline("j", "i1", 1, (Task("t1", ("a",)),), Completion(("a",)), since_s=1000.0)
-JOB = Job("j", "i1", "token", "name", "spec", 1, since_s=1000.0)
+HERE = WorkerId("W1", "W1-1")
+PIPELINE = PipelineRecord(
+    "j", "i1", 1, (TaskRecord("t1", ("a",)),), Completion(("a",)), since_s=1000.0
+)
+JOB = JobRecord("j", "i1", "token", "name", "spec", 1, since_s=1000.0)
 
 
 class Story:
@@ -48,7 +50,7 @@ class Story:
         self.tell(TaskPlaced("t1", attempt, HERE), TaskStarted("t1", attempt, HERE))
 
     def completes(self, rows: int) -> None:
-        self.tell(CheckpointDue(Kind.PERIODIC, self.term))
+        self.tell(CheckpointDue(CheckpointKind.PERIODIC, self.term))
         pending = self.state.checkpoints.pending
         assert pending
         done = CheckpointStored(pending.number, "b", 7.0, Totals(rows, rows, 8 * rows), 640)
@@ -71,7 +73,7 @@ def test_checkpoints_are_told_with_what_they_took_and_added() -> None:
 def test_one_that_the_next_leader_gives_up_is_told_under_the_term_it_ran_in() -> None:
     story = Story()
     story.starts()
-    story.tell(CheckpointDue(Kind.PERIODIC, 5))
+    story.tell(CheckpointDue(CheckpointKind.PERIODIC, 5))
     kept = event_log.decode(event_log.encode(story.trail), "trail/j/0001")
     assert kept and kept.under is None
     story.trail, story.term = kept, 9
@@ -84,7 +86,9 @@ def test_one_that_the_next_leader_gives_up_is_told_under_the_term_it_ran_in() ->
 def test_a_failed_one_says_why_and_the_next_attempt_is_told() -> None:
     story = Story()
     story.starts()
-    story.tell(CheckpointDue(Kind.PERIODIC, 5), CheckpointFailed(1, "no answer" + "x" * 999))
+    story.tell(
+        CheckpointDue(CheckpointKind.PERIODIC, 5), CheckpointFailed(1, "no answer" + "x" * 999)
+    )
     (failed,) = story.trail.checkpoints
     assert not failed.complete and len(failed.reason) == event_log.REASON_MAX
     story.tell(TaskFailed("t1", 1, HERE, "it broke"))
@@ -105,7 +109,7 @@ def test_only_what_is_told_costs_a_write() -> None:
     story = Story()
     story.starts()
     before = story.trail
-    story.tell(CheckpointDue(Kind.PERIODIC, 5))
+    story.tell(CheckpointDue(CheckpointKind.PERIODIC, 5))
     assert not story.trail.grown(before) and story.trail.under
     before = story.trail
     story.tell(CheckpointFailed(1, "no"))

@@ -4,30 +4,30 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.checkpoint import Checkpoints, Completed, Kind, Pending
+from holdfast.core.checkpoint import CheckpointKind, Checkpoints, Completed, Pending
 from holdfast.core.commit import Commits
-from holdfast.core.completion import Completion, Ready
-from holdfast.core.job import Job, JobStatus
-from holdfast.core.pipeline import Failure, Pipeline, PipelineStatus
+from holdfast.core.completion import Completion, SourceEnd
+from holdfast.core.job import JobRecord, JobStatus
+from holdfast.core.pipeline import Failure, PipelineRecord, PipelineStatus
 from holdfast.core.policy import Policy
-from holdfast.core.task import Place, Task, TaskStatus
+from holdfast.core.task import TaskRecord, TaskStatus, WorkerId
 from holdfast.master.explain import Explanation, Queue, Scene, as_text, explain
 from holdfast.master.health import Health, Report
 from holdfast.master.ports import Settings
 
-HERE = Place("W1", "i1")
-JOB = Job("17", "a", "token", "shop", "", 1, since_s=1000.0)
-WAITING = Task("p1-t1", ("a",))
-RUNNING = Task("p1-t1", ("a",), 1, TaskStatus.RUNNING, 1, HERE)
-DONE = Completed(4, Kind.PERIODIC, "blob", 3, at_s=1090.0)
+HERE = WorkerId("W1", "i1")
+JOB = JobRecord("17", "a", "token", "shop", "", 1, since_s=1000.0)
+WAITING = TaskRecord("p1-t1", ("a",))
+RUNNING = TaskRecord("p1-t1", ("a",), 1, TaskStatus.RUNNING, 1, HERE)
+DONE = Completed(4, CheckpointKind.PERIODIC, "blob", 3, at_s=1090.0)
 
 
-def pipeline(*tasks: Task, **changes: object) -> Pipeline:
-    part = Pipeline("17", "a", 1, tasks or (RUNNING,), Completion(("a",)), sinks=("lake",))
+def pipeline(*tasks: TaskRecord, **changes: object) -> PipelineRecord:
+    part = PipelineRecord("17", "a", 1, tasks or (RUNNING,), Completion(("a",)), sinks=("lake",))
     return replace(part, **changes)  # type: ignore[arg-type]
 
 
-def scene(status: JobStatus, part: Pipeline | None = None, **changes: object) -> Scene:
+def scene(status: JobStatus, part: PipelineRecord | None = None, **changes: object) -> Scene:
     job = replace(JOB, status=status)
     made = Scene(job, (part or pipeline(),), Settings(), 1100.0, connected=frozenset({"i1"}))
     return replace(made, **changes)  # type: ignore[arg-type]
@@ -81,7 +81,7 @@ def test_a_task_that_is_placed_and_does_not_start() -> None:
 
 
 def test_a_checkpoint_names_those_who_did_not_answer() -> None:
-    checkpoints = Checkpoints(6, Pending(5, Kind.PERIODIC, 1), DONE, failed_in_a_row=2,
+    checkpoints = Checkpoints(6, Pending(5, CheckpointKind.PERIODIC, 1), DONE, failed_in_a_row=2,
                               last_failure="no answer from p1-t1 within 5 s")  # fmt: skip
     said = told(
         scene(JobStatus.RUNNING, pipeline(checkpoints=checkpoints), missing={1: ("p1-t1",)})
@@ -110,7 +110,7 @@ def test_a_job_that_reads_says_when_it_commits() -> None:
     assert "A checkpoint is taken every 1 s" in said
     once = pipeline(policy=Policy(periodic=False))
     assert "When all sources have ended" in told(scene(JobStatus.RUNNING, once))
-    ended = pipeline(completion=Completion(("a",), (Ready("a", "p1-t1", 1, "i1"),)))
+    ended = pipeline(completion=Completion(("a",), (SourceEnd("a", "p1-t1", 1, "i1"),)))
     assert "is at the end of its input" in told(scene(JobStatus.RUNNING, ended))
 
 

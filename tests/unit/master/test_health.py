@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.checkpoint import Checkpoints, Completed, Kind, Pending
+from holdfast.core.checkpoint import CheckpointKind, Checkpoints, Completed, Pending
 from holdfast.core.commit import Commits
 from holdfast.core.completion import Completion
-from holdfast.core.pipeline import Pipeline, PipelineStatus
+from holdfast.core.pipeline import PipelineRecord, PipelineStatus
 from holdfast.core.policy import Policy
-from holdfast.core.task import Place, Task, TaskStatus
+from holdfast.core.task import TaskRecord, TaskStatus, WorkerId
 from holdfast.master.health import (
     STALLED_SILENT_S,
     Ages,
@@ -21,9 +21,9 @@ from holdfast.master.health import (
     with_ill,
 )
 
-RUNNING = Task("t1", ("a",), status=TaskStatus.RUNNING, place=Place("w1", "w1#1"))
-DONE = Completed(7, Kind.PERIODIC, "blob", 6, at_s=1000.0)
-PIPELINE = Pipeline("j", "i1", 1, (RUNNING,), Completion(("a",)), Checkpoints(8, None, DONE))
+RUNNING = TaskRecord("t1", ("a",), status=TaskStatus.RUNNING, place=WorkerId("w1", "w1#1"))
+DONE = Completed(7, CheckpointKind.PERIODIC, "blob", 6, at_s=1000.0)
+PIPELINE = PipelineRecord("j", "i1", 1, (RUNNING,), Completion(("a",)), Checkpoints(8, None, DONE))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_pipeline_that_is_over_is_never_late() -> None:
     ("pipeline", "waits", "missing", "reason"),
     [
         (
-            replace(PIPELINE, tasks=(Task("t1", ("a",)),)),
+            replace(PIPELINE, tasks=(TaskRecord("t1", ("a",)),)),
             {"t1": "needs 1 slots, 0 are free"},
             "",
             "Task t1 has no worker: needs 1 slots, 0 are free.",
@@ -72,7 +72,9 @@ def test_a_pipeline_that_is_over_is_never_late() -> None:
             "Task t1 has not started on worker w1.",
         ),
         (
-            replace(PIPELINE, checkpoints=Checkpoints(9, Pending(8, Kind.PERIODIC, 1), DONE)),
+            replace(
+                PIPELINE, checkpoints=Checkpoints(9, Pending(8, CheckpointKind.PERIODIC, 1), DONE)
+            ),
             {},
             "t1",
             "Checkpoint 8 waits for t1.",
@@ -90,7 +92,7 @@ def test_a_pipeline_that_is_over_is_never_late() -> None:
     ],
 )
 def test_a_stalled_pipeline_says_what_it_waits_for(
-    pipeline: Pipeline, waits: dict[str, str], missing: str, reason: str
+    pipeline: PipelineRecord, waits: dict[str, str], missing: str, reason: str
 ) -> None:
     assert report(pipeline, Ages(999), 10, waits, missing).reason == reason
 
@@ -105,7 +107,7 @@ UNHEARD = replace(
 )
 
 
-def shown(pipeline: Pipeline, commit_s: float, trouble: str = "") -> Report:
+def shown(pipeline: PipelineRecord, commit_s: float, trouble: str = "") -> Report:
     return report(pipeline, Ages(1, commit_s), 10, {}, "", trouble)
 
 
@@ -114,7 +116,7 @@ def shown(pipeline: Pipeline, commit_s: float, trouble: str = "") -> Report:
     ("age_s", "health"), [(15, Health.OK), (15.1, Health.LATE), (20.1, Health.STALLED)]
 )
 def test_health_follows_from_what_is_complete_and_not_visible_or_not_heard_of(
-    pipeline: Pipeline, age_s: float, health: Health
+    pipeline: PipelineRecord, age_s: float, health: Health
 ) -> None:
     told = shown(pipeline, age_s)
     assert (told.health, told.commit, told.commit_age_s) == (health, 7, age_s)

@@ -9,21 +9,21 @@ import pytest
 from holdfast.api.shown import detail
 from holdfast.api.views import JobRow
 from holdfast.cli import cluster as verbs
-from holdfast.core.checkpoint import Checkpoints, Completed, Kind
-from holdfast.core.completion import Completion, Ready
+from holdfast.core.checkpoint import CheckpointKind, Checkpoints, Completed
+from holdfast.core.completion import Completion, SourceEnd
 from holdfast.core.former_commits import Former
-from holdfast.core.job import Job, JobStatus
-from holdfast.core.pipeline import Pipeline, PipelineStatus, step
-from holdfast.core.task import Place, Task, TaskStarted, TaskStatus
+from holdfast.core.job import JobRecord, JobStatus
+from holdfast.core.pipeline import PipelineRecord, PipelineStatus, step
+from holdfast.core.task import TaskRecord, TaskStarted, TaskStatus, WorkerId
 from holdfast.master.explain import Scene, as_text, explain
 from holdfast.master.health import Ages, Health, Report, ages, health_word, report
 from holdfast.master.ports import Settings
 
-HERE = Place("w1", "w1#1")
-JOB = Job("17", "a", "token", "shop", "", 1, JobStatus.RUNNING)
-WAITING = Task("t1", ("a",))
-RUNNING = Task("t1", ("a",), 1, TaskStatus.RUNNING, 1, HERE)
-STREAM = Pipeline("17", "a", 1, (RUNNING,), Completion(("a",)), Checkpoints())
+HERE = WorkerId("w1", "w1#1")
+JOB = JobRecord("17", "a", "token", "shop", "", 1, JobStatus.RUNNING)
+WAITING = TaskRecord("t1", ("a",))
+RUNNING = TaskRecord("t1", ("a",), 1, TaskStatus.RUNNING, 1, HERE)
+STREAM = PipelineRecord("17", "a", 1, (RUNNING,), Completion(("a",)), Checkpoints())
 OK = Report(1, Health.OK, 1.0, 0, 0.0, "")
 LATE = Report(1, Health.LATE, 99.0, 0, 0.0, "It waits.")
 OVER = {"FINISHED": "finished", "CANCELED": "stopped", "FAILED": "failed",
@@ -31,14 +31,14 @@ OVER = {"FINISHED": "finished", "CANCELED": "stopped", "FAILED": "failed",
 
 
 Reports = Mapping[int, Report]
-Said = Callable[[Job, Pipeline, Reports], str]
+Said = Callable[[JobRecord, PipelineRecord, Reports], str]
 
 
 @pytest.fixture
 def status_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Said:
     """What `holdfast status` prints of a job."""
 
-    def said(job: Job, pipeline: Pipeline, reports: Reports) -> str:
+    def said(job: JobRecord, pipeline: PipelineRecord, reports: Reports) -> str:
         found = detail(job, [pipeline], revision=1, leader="M1", reports=reports, live=True)
         monkeypatch.setattr(verbs, "client_for", lambda *_: SimpleNamespace(job=lambda _: found))
         verbs.status("17")
@@ -112,7 +112,7 @@ def test_an_attempt_that_begins_anew_does_not_make_a_stream_young() -> None:
 def test_sources_that_never_end_are_not_counted_among_ends() -> None:
     said = as_text(explain(Scene(JOB, (STREAM,), Settings(), 9.0, {1: OK})), str)
     assert "Pipeline 1 reads its input." in said and " of " not in said.partition("next")[0]
-    two = Completion(("a", "b"), (Ready("a", "t1", 1, "w1#1"),))
+    two = Completion(("a", "b"), (SourceEnd("a", "t1", 1, "w1#1"),))
     said = as_text(explain(Scene(JOB, (replace(STREAM, completion=two),), Settings(), 9.0)), str)
     assert "reads: 1 of 2 sources is at the end" in said
 
@@ -126,7 +126,7 @@ def test_a_job_on_a_silent_spark_does_not_read() -> None:
 
 
 def test_a_commit_that_a_life_before_has_left_is_health_and_explained() -> None:
-    done = Completed(7, Kind.PERIODIC, "b7", 6, clock_s=100.0)
+    done = Completed(7, CheckpointKind.PERIODIC, "b7", 6, clock_s=100.0)
     left = Former("17", "z", 1, (("old", "lake"),), (done,))
     held = replace(STREAM, tasks=(WAITING,), formers=(left,), clock_s=180.0)
     known = ages(held, 190.0, 0.0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from holdfast.connect.registry import Registry
-from holdfast.core.job import Job, JobStatus
+from holdfast.core.job import JobRecord, JobStatus
 from holdfast.master.leader_store import LEADER
 from holdfast.master.master import Master
 from holdfast.master.ports import Life, Ports, Settings
@@ -20,7 +20,7 @@ from holdfast.store.memory import Memory, MemoryStore
 from holdfast.wire.messages import ToWorker
 
 SETTINGS = Settings(lease_s=30.0, campaign_s=0.01, tombstone_s=0.0, retry_s=0.01)
-OVER = replace(Job("17", "a", "token", "shop", "", 0), status=JobStatus.FINISHED)
+OVER = replace(JobRecord("17", "a", "token", "shop", "", 0), status=JobStatus.FINISHED)
 
 
 class SlowBurial(MemoryStore):

@@ -4,40 +4,40 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.core.completion import Completion
-from holdfast.core.pipeline import Pipeline
-from holdfast.core.task import Place, Task, TaskStatus
+from holdfast.core.pipeline import PipelineRecord
+from holdfast.core.task import TaskRecord, TaskStatus, WorkerId
 from holdfast.master.roster import Roster, hangs
 from holdfast.master.worker_registry import Crew
 from holdfast.wire.messages import Held, Hello, TaskKey
 
-HERE = Place("w1", "w1-1")
+HERE = WorkerId("w1", "w1-1")
 
 
 class Kept:
     """As much of a keeper as a roster looks at."""
 
-    def __init__(self, number: int, *tasks: Task) -> None:
+    def __init__(self, number: int, *tasks: TaskRecord) -> None:
         self.key = f"pipeline/j/{number:04}"
-        self.state = Pipeline("j", "i", number, tasks, Completion(tuple("ab")))
+        self.state = PipelineRecord("j", "i", number, tasks, Completion(tuple("ab")))
 
     def task_key(self, task: str) -> TaskKey:
         return TaskKey("j", "i", self.state.number, task)
 
-    def now(self, *tasks: Task) -> Any:
+    def now(self, *tasks: TaskRecord) -> Any:
         """Let its tasks stand otherwise."""
         self.state = replace(self.state, tasks=tasks)
         return self
 
 
-def on(task: str, status: TaskStatus = TaskStatus.RUNNING, place: Place = HERE) -> Task:
-    return Task(task, ("a",), slots=2, status=status, place=place)
+def on(task: str, status: TaskStatus = TaskStatus.RUNNING, place: WorkerId = HERE) -> TaskRecord:
+    return TaskRecord(task, ("a",), slots=2, status=status, place=place)
 
 
-def waiting(task: str) -> Task:
-    return Task(task, ("a",), slots=2)
+def waiting(task: str) -> TaskRecord:
+    return TaskRecord(task, ("a",), slots=2)
 
 
-Differs = tuple[list[Held], list[tuple[TaskKey, Task]]]
+Differs = tuple[list[Held], list[tuple[TaskKey, TaskRecord]]]
 
 
 def differs(roster: Roster, *held: Held, incarnation: str = "w1-1") -> Differs:
@@ -57,9 +57,9 @@ def test_tasks_are_known_where_they_run_and_their_slots_are_counted() -> None:
     roster.note(kept.now(on("t1"), on("t2", TaskStatus.PLACED)))
     assert not roster.waiting and roster.used == {"w1-1": 4} and roster.placed() == {"w1-1"}
     assert lacks(roster) == ["t1"], "placed does not run yet"
-    roster.note(kept.now(on("t1"), on("t2", place=Place("w2", "w2-1"))))
+    roster.note(kept.now(on("t1"), on("t2", place=WorkerId("w2", "w2-1"))))
     assert roster.used == {"w1-1": 2, "w2-1": 2}
-    roster.note(kept.now(waiting("t1"), on("t2", place=Place("w2", "w2-1"))))
+    roster.note(kept.now(waiting("t1"), on("t2", place=WorkerId("w2", "w2-1"))))
     assert list(roster.waiting) == [kept.key] and roster.placed() == {"w2-1"}
 
 
@@ -117,4 +117,4 @@ def test_a_task_hangs_once_it_stands_for_too_long_with_rows_left() -> None:
     pipeline = Kept(1, on("t1")).state
     assert hangs(pipeline, on("t1"), 9.0, 10.0) is None
     assert hangs(pipeline, on("t1"), 11.0, 10.0) == "it made no progress for 10 s"
-    assert hangs(pipeline, Task("t0", ()), 11.0, 10.0) is None, "it has nothing to read"
+    assert hangs(pipeline, TaskRecord("t0", ()), 11.0, 10.0) is None, "it has nothing to read"

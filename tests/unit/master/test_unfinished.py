@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 
-from holdfast.core.checkpoint import Completed, Kind, Totals
-from holdfast.core.gather import Staged
-from holdfast.core.job import Job, JobStatus
+from holdfast.core.checkpoint import CheckpointKind, Completed, Totals
+from holdfast.core.gather import StagedCommittable
+from holdfast.core.job import JobRecord, JobStatus
 from holdfast.core.saved_state import Saved, SavedKind
 from holdfast.core.unfinished import Abandoned
 from holdfast.master.checkpoint_content import Content
 from holdfast.master.unfinished import SHOWN_MAX, Unfinished, lines, unfinished, ways
 
-DONE = [Completed(n, Kind.PERIODIC, f"b{n}", n - 1) for n in range(40)]
-JOB = Job(
+DONE = [Completed(n, CheckpointKind.PERIODIC, f"b{n}", n - 1) for n in range(40)]
+JOB = JobRecord(
     "17", "a", "token", "shop", "", 1, JobStatus.CANCELED, life=3,
     abandoned=(Abandoned(1, ("lake", "shop"), (DONE[2], DONE[3]), True, DONE[1]),),
 )  # fmt: skip
@@ -22,12 +22,12 @@ KEPT = Saved(
 )  # fmt: skip
 
 
-def staged(number: int, sink: str, *files: str, rows: int = 5) -> Staged:
+def staged(number: int, sink: str, *files: str, rows: int = 5) -> StagedCommittable:
     content = {"version": 1, "table": "db.t", "rows": rows, "content": {"files": [*files, "x"]}}
-    return Staged(number, sink, content)
+    return StagedCommittable(number, sink, content)
 
 
-def content(number: int, *parts: Staged) -> Content:
+def content(number: int, *parts: StagedCommittable) -> Content:
     return Content(1, "17", "a", 1, number, {}, parts, None)
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.core import gather
-from holdfast.core.checkpoint import Kind, Pending
+from holdfast.core.checkpoint import CheckpointKind, Pending
 from holdfast.core.completion import Completion
-from holdfast.core.pipeline import Pipeline
+from holdfast.core.pipeline import PipelineRecord
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.master import checkpoint_content
 from holdfast.master.ports import BlobBad
@@ -167,7 +167,10 @@ def test_a_writer_that_dies_in_the_middle_leaves_nothing_to_see(s3: Server) -> N
 
 
 def test_what_was_changed_behind_our_back_is_noticed(s3: Server) -> None:
-    pending, part = Pending(7, Kind.PERIODIC, 1), Pipeline("17", "a", 1, (), Completion(()))
+    pending, part = (
+        Pending(7, CheckpointKind.PERIODIC, 1),
+        PipelineRecord("17", "a", 1, (), Completion(())),
+    )
     whole = checkpoint_content.write(part, gather.begin(pending, ()))
     asyncio.run(s3.blobs("bucket/damaged").put("a/b", whole))
     assert checkpoint_content.read(asyncio.run(s3.blobs("bucket/damaged").get("a/b"))).number == 7

@@ -14,8 +14,8 @@ from holdfast import Committable, Identifier, Sink, Unavailable, UserError, opti
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Heard, Leftovers
-from holdfast.core.checkpoint import Kind
-from holdfast.core.gather import Staged
+from holdfast.core.checkpoint import CheckpointKind
+from holdfast.core.gather import StagedCommittable
 from holdfast.errors import OutcomeUnknown
 from holdfast.master.ports import CommitOrder, Life, ListenOrder, TableState
 from holdfast.model.tree import Plain
@@ -97,7 +97,9 @@ def life(mood: str = "good", sinks: int = 1) -> Life:
 def order(of: Life, number: int = 1) -> CommitOrder:
     content = {"version": 1, "table": "t", "rows": 2, "bytes": 3, "content": f"file-{number}"}
     sink = "Sink[0]-Ledger"
-    return CommitOrder(of, f"7.aa.1.{sink}", number, sink, (Staged(number, sink, content),), None)
+    return CommitOrder(
+        of, f"7.aa.1.{sink}", number, sink, (StagedCommittable(number, sink, content),), None
+    )
 
 
 def test_a_commit_reaches_the_sink_of_the_record() -> None:
@@ -197,10 +199,12 @@ def test_the_sinks_of_many_jobs_are_not_kept_for_ever(monkeypatch: pytest.Monkey
     asyncio.run(run())
 
 
-def heard(mood: str, kind: Kind = Kind.PERIODIC, state: str = "", **about: object) -> ListenOrder:
+def heard(
+    mood: str, kind: CheckpointKind = CheckpointKind.PERIODIC, state: str = "", **about: object
+) -> ListenOrder:
     sinks = ("Sink[0]-Ledger", "Sink[1]-Ledger")
     content: Plain = {"version": 1, "table": "t", "rows": 2, "bytes": 3, "content": "c"}
-    staged = (Staged(4, sinks[1], content),)
+    staged = (StagedCommittable(4, sinks[1], content),)
     order = ListenOrder(life(mood, sinks=2), "7.i1.1.", 5, kind, sinks, 99, state, staged)
     return replace(order, **about)  # type: ignore[arg-type]
 
@@ -208,11 +212,11 @@ def heard(mood: str, kind: Kind = Kind.PERIODIC, state: str = "", **about: objec
 def test_listeners_hear_of_their_own_commits_and_remember() -> None:
     async def part() -> None:
         port = SinkTables(registry())
-        order = heard("hears", Kind.SAVEPOINT)
+        order = heard("hears", CheckpointKind.SAVEPOINT)
         assert await port.listens(order.life, order.sinks)
         state = await port.listen(order)
         assert state == '{"Sink[1]-Ledger":5}', "the first has nothing to say"
-        again = heard("hears", Kind.FINAL, state, number=6, staged=())
+        again = heard("hears", CheckpointKind.FINAL, state, number=6, staged=())
         assert await port.listen(again) == state
         port.close()
 

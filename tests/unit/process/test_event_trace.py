@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.core.gather import Acked, Staged
-from holdfast.core.task import Place
+from holdfast.core.gather import StagedCommittable, TaskAck
+from holdfast.core.task import WorkerId
 from holdfast.master.ports import Ports, Settings
 from holdfast.process.event_trace import FOLDER, Tracer, ack_facts, tracer_from_env
 from holdfast.store.contract import Guard, Put
@@ -45,8 +45,11 @@ def test_off_without_a_folder() -> None:
 
 
 def test_answers_and_reports(tmp_path: Path) -> None:
-    staged = (Staged(2, "Sink[0]", {"table": "t", "rows": 3}), Staged(2, "Sink[1]", "f"))
-    acked = Acked(2, "p1-t1", 1, Place("W1", "W1#1"), (("s", {"next": 4}),), staged, False)
+    staged = (
+        StagedCommittable(2, "Sink[0]", {"table": "t", "rows": 3}),
+        StagedCommittable(2, "Sink[1]", "f"),
+    )
+    acked = TaskAck(2, "p1-t1", 1, WorkerId("W1", "W1#1"), (("s", {"next": 4}),), staged, False)
     with tracing(tmp_path) as tracer:
         tracer.note("ack", **ack_facts(BarrierAck(5, KEY, acked), 1, 1))
         tracer.told(EndReport(5, KEY, 1, "s", "W1", "W1#1"))

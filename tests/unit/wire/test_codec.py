@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.checkpoint import Kind
-from holdfast.core.gather import Acked, Counts, Staged, Written
-from holdfast.core.task import Place
+from holdfast.core.checkpoint import CheckpointKind
+from holdfast.core.gather import Counts, StagedCommittable, TaskAck, Written
+from holdfast.core.task import WorkerId
 from holdfast.wire.codec import KINDS, VERSION, FrameUnreadable, decode, encode
 from holdfast.wire.messages import (
     Barrier,
@@ -41,9 +41,9 @@ key = st.builds(TaskKey, text, text, number, text)
 positions = st.lists(st.tuples(text, plain), max_size=3).map(tuple)
 written = st.lists(st.builds(Written, text, text, number, number), max_size=2).map(tuple)
 counts = st.builds(Counts, number, written)
-staged = st.lists(st.builds(Staged, number, text, plain), max_size=3).map(tuple)
+staged = st.lists(st.builds(StagedCommittable, number, text, plain), max_size=3).map(tuple)
 acked = st.builds(
-    Acked, number, text, number, st.builds(Place, text, text), positions, staged, st.booleans(),
+    TaskAck, number, text, number, st.builds(WorkerId, text, text), positions, staged, st.booleans(),
     st.none() | number, st.booleans(), counts,
 )  # fmt: skip
 held = st.builds(
@@ -57,7 +57,9 @@ messages = st.one_of(
     ),
     st.builds(DeployTask, number, key, number, text, st.none() | positions, number, number, counts),
     st.builds(StopTask, number, key, number, st.booleans()),
-    st.builds(Barrier, number, key, number, number, st.sampled_from(Kind), number, number),
+    st.builds(
+        Barrier, number, key, number, number, st.sampled_from(CheckpointKind), number, number
+    ),
     st.builds(BarrierAck, number, key, acked),
     st.builds(EndReport, number, key, number, text, text, text),
     st.builds(EndConfirmed, number, key, number, text),
@@ -73,8 +75,8 @@ def test_every_message_survives(message: object) -> None:
     assert read == message
     assert type(read) is type(message)
     if isinstance(read, BarrierAck):
-        assert type(read.acked) is Acked
-        assert all(type(s) is Staged for s in read.acked.staged)
+        assert type(read.acked) is TaskAck
+        assert all(type(s) is StagedCommittable for s in read.acked.staged)
 
 
 @given(st.binary(max_size=40))

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from holdfast.connect.checks import Report
 from holdfast.connect.registry import Registry
-from holdfast.core.checkpoint import Kind
-from holdfast.core.gather import Acked
+from holdfast.core.checkpoint import CheckpointKind
+from holdfast.core.gather import TaskAck
 from holdfast.plan.load import parse_job
 from holdfast.plan.record import Spec, encode_spec
 from holdfast.wire.messages import (
@@ -65,10 +65,10 @@ class Bench:
     ) -> None:
         whole = through if complete is None else complete
         self.worker.hear(
-            Barrier(self.term, self.key, attempt, number, Kind.PERIODIC, through, whole)
+            Barrier(self.term, self.key, attempt, number, CheckpointKind.PERIODIC, through, whole)
         )
 
-    def acks(self) -> list[Acked]:
+    def acks(self) -> list[TaskAck]:
         return [m.acked for m in self.told if isinstance(m, BarrierAck)]
 
     def ends(self) -> list[EndReport]:
@@ -85,7 +85,7 @@ class Bench:
 
     async def acked(
         self, number: int, through: int = 0, attempt: int = 1, complete: int | None = None
-    ) -> Acked:
+    ) -> TaskAck:
         """Send a barrier as a leader does, and return the answer."""
         self.barrier(number, through, attempt, complete)
         await self.until(lambda: self.acks() and self.acks()[-1].number == number)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from holdfast.connect.options import options
 from holdfast.connect.plugin import Context
 from holdfast.connect.sink import ANYBODY, Committable, Opening, Sink
-from holdfast.core.gather import Opened, Staged
+from holdfast.core.gather import Opened, StagedCommittable
 from holdfast.model.job import Mode
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type
@@ -93,6 +93,6 @@ def test_one_checkpoint_brings_the_save_modes_whichever_attempt_answers(play: Pl
     play(part)
 
 
-def _openings(staged: Sequence[Staged]) -> list[object]:
+def _openings(staged: Sequence[StagedCommittable]) -> list[object]:
     contents = [s.content for s in staged]
     return [c["content"] for c in contents if isinstance(c, dict) and c["opening"]]

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from holdfast.connect.sink import Committable
-from holdfast.core.gather import Acked
+from holdfast.core.gather import TaskAck
 from holdfast.errors import UserError
 from holdfast.wire.codec import encode
 from holdfast.wire.messages import BarrierAck
@@ -89,6 +89,6 @@ def test_what_one_message_cannot_name_fails_the_task_and_says_what_to_do(
     assert len(batch.fresh) == 1, "it is dropped when the task ends"
 
 
-def size(bench: Bench, acked: Acked) -> int:
+def size(bench: Bench, acked: TaskAck) -> int:
     """Return how long an answer is on the wire."""
     return len(encode(BarrierAck(bench.term, bench.key, acked)))

@@ -13,7 +13,7 @@ from holdfast.connect.checks import Report
 from holdfast.connect.options import options
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Sink
-from holdfast.core.task import Place
+from holdfast.core.task import WorkerId
 from holdfast.errors import Unavailable, UserError
 from holdfast.model.table import Table
 from holdfast.plan.load import parse_job
@@ -73,7 +73,7 @@ class Worker:
     def __init__(self, registry: Registry, session: Callable[[], Any]) -> None:
         self.said: queue.Queue[Looked] = queue.Queue()
         runner = Runner(registry, session)
-        self.looks = Looks(Place("W1", "i1"), runner)
+        self.looks = Looks(WorkerId("W1", "i1"), runner)
 
     def ask(self, *orders: LookAtJob) -> None:
         for one in orders:
