@@ -23,7 +23,7 @@ from benchmarks.stub_worker import CrewFile, Member
 from holdfast.api.sealing import SPEC
 from holdfast.client import Client
 from holdfast.config import load_config
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.core.checkpoint import CheckpointKind, Checkpoints, Completed
 from holdfast.core.commit import Commits
@@ -36,7 +36,7 @@ from holdfast.master.records import encode, job_key, pipeline_key
 from holdfast.model.job import JobPlan as Planned
 from holdfast.model.secret import Secret
 from holdfast.plan.load import parse_job
-from holdfast.plan.record import Spec, encode_spec
+from holdfast.plan.record import JobSource, encode_spec
 from holdfast.security.identity import join_token
 from holdfast.security.seal import Seal
 from holdfast.store.contract import Put
@@ -287,11 +287,11 @@ source {{
 }}
 sink {{ Console {{ plugin_input = [{inputs}] }} }}
 """
-    report = Report()
+    report = CheckReport()
     tree = parse_job(text, "bench.conf", {}, None, report)
     report.raise_if_any()
     assert tree is not None
-    spec = Spec("bench.conf", tree)
+    spec = JobSource("bench.conf", tree)
     planned = spec.job(Registry.load([]), report)
     assert [len(p.tasks) for p in planned.pipelines] == [size.tasks], "one pipeline is meant"
     return Seal([Secret(TOKEN)]).close(encode_spec(spec), SPEC), planned

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.connect.options import option, options
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Committable, Heard, Identifier, Sink, Staging
+from holdfast.connect.sink import CommitEvent, CommitId, Committable, Sink, Staging
 from holdfast.connect.source import END, IDLE, Budget, Slice, Source
 from holdfast.connect.transform import Transform
 from holdfast.errors import (
@@ -40,9 +40,9 @@ __all__ = [
     "Column",
     "Committable",
     "Guarantee",
-    "Heard",
+    "CommitEvent",
     "HoldfastError",
-    "Identifier",
+    "CommitId",
     "JobFileError",
     "OutcomeUnknown",
     "Rows",

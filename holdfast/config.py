@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import OptionInfo, describe, option, options, read_options
 from holdfast.errors import SourceLocation, UserError
 from holdfast.files import state_dir
@@ -207,7 +207,7 @@ def load_config(
     flags: Mapping[str, str], environ: Mapping[str, str], file: str | None = None
 ) -> Effective:
     """Read a config from all its places.  Raises every mistake together."""
-    report = Report()
+    report = CheckReport()
     named = file or environ.get(PREFIX + "CONFIG")
     layers = [_file(Path(named), report) if named else {}, _environment(environ), _flags(flags)]
     entries: dict[str, Entry] = {}
@@ -289,7 +289,7 @@ def _completed(config: Config) -> Config:
     )  # fmt: skip
 
 
-def _file(path: Path, report: Report) -> dict[str, Entry]:
+def _file(path: Path, report: CheckReport) -> dict[str, Entry]:
     try:
         text = path.read_text()
     except OSError as error:

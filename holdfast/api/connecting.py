@@ -9,10 +9,10 @@ from holdfast.api.problems import TOLD_MAX, told
 from holdfast.api.route import Ask, Permission, Route
 from holdfast.api.service import Api
 from holdfast.api.shapes import ConnectAsked, Connected, Told
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.errors import JobFileError, JobFileProblem, SourceLocation
 from holdfast.master.looks import Looks
-from holdfast.plan.record import Spec, encode_spec
+from holdfast.plan.record import JobSource, encode_spec
 from holdfast.wire.messages import Told as Sent
 
 
@@ -57,14 +57,14 @@ class ConnectPaths:
             _shown(found.warnings),
         )  # fmt: skip
 
-    def _spec(self, asked: ConnectAsked) -> tuple[Spec, dict[str, str]]:
+    def _spec(self, asked: ConnectAsked) -> tuple[JobSource, dict[str, str]]:
         """Read and check a job as a submit does, paths that no job may name included."""
         text = asked.spec
         if not text:
-            report = Report(lenient=asked.lenient, allow_unset=asked.allow_unset)
+            report = CheckReport(lenient=asked.lenient, allow_unset=asked.allow_unset)
             text = encode_spec(self.api.reader.spec(asked, report))
         spec = self.api.spec_of(text)
-        planned = spec.job(self.api.registry, Report(lenient=spec.lenient))
+        planned = spec.job(self.api.registry, CheckReport(lenient=spec.lenient))
         self.api.confined.check(planned)
         return spec, dict(planned.tag_filter)
 

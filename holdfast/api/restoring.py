@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.core.job import TERMINAL
 from holdfast.core.job import JobRecord as Record
@@ -73,7 +73,7 @@ def go_on(spec: str, planned: JobPlan, registry: Registry, given: Given, about: 
 def _plan_again(spec: str, registry: Registry, about: str) -> JobPlan:
     """Plan the job file of a former life.  It passed every check when it was submitted."""
     try:
-        return decode_spec(spec).job(registry, Report(settled=True))
+        return decode_spec(spec).job(registry, CheckReport(settled=True))
     except JobFileError as error:
         raise UserError(
             f"The job file that {about} ran with cannot be planned by this version of Holdfast, so"

@@ -28,7 +28,7 @@ from holdfast.api.shown import cluster_view, detail
 from holdfast.api.status_board import Board, Sight
 from holdfast.api.submission import Reader, read_spec
 from holdfast.api.views import Accepted, ClusterView, JobDetail, JobList, LogLines, Submit
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.core.job import JobRecord
 from holdfast.core.pipeline import PipelineRecord
@@ -44,7 +44,7 @@ from holdfast.master.master import Mark, Master, read_mark
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.records import RecordUnreadable, decode, job_key
 from holdfast.model.secret import Secret
-from holdfast.plan.record import Spec, encode_spec
+from holdfast.plan.record import JobSource, encode_spec
 from holdfast.security.path_policy import Confined
 from holdfast.security.seal import Seal
 
@@ -107,7 +107,7 @@ class Api:
         leader = await self.leader()
         saved = await self._chosen(leader, asked, job_id)
         spec = self.spec_of(asked.spec or self.opened(saved.spec if saved else ""))
-        text, report = encode_spec(spec), Report(lenient=spec.lenient)
+        text, report = encode_spec(spec), CheckReport(lenient=spec.lenient)
         planned = await asyncio.to_thread(spec.job, self.registry, report)
         self.confined.check(planned)
         accepted = Accepted(job_id, planned.name, [str(w) for w in report.warnings])
@@ -162,7 +162,7 @@ class Api:
 
     async def submit_text(self, asked: SubmitText) -> Accepted:
         """Read a job's text here, where nothing of this machine gets into it, and submit it."""
-        report = Report(lenient=asked.lenient, allow_unset=asked.allow_unset)
+        report = CheckReport(lenient=asked.lenient, allow_unset=asked.allow_unset)
         spec = await asyncio.to_thread(self.reader.spec, asked, report)
         token = asked.token or secrets.token_hex(16)
         return await self.submit(
@@ -328,7 +328,7 @@ class Api:
                 code="job.too_large",
             )
 
-    def spec_of(self, text: str) -> Spec:
+    def spec_of(self, text: str) -> JobSource:
         """Read what a client has parsed, with its sealed options opened."""
         spec = read_spec(text)
         if spec.allow_python and not self.allow_python:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from holdfast.api.problems import TOLD_MAX, told
 from holdfast.api.shapes import Checked, CheckText, Told
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.errors import JobFileError, JobFileProblem, SourceLocation, UserError
 from holdfast.model.tree import Block, Items, Node, Scalar
 from holdfast.plan.load import Format, parse_job
-from holdfast.plan.record import Spec, decode_spec
+from holdfast.plan.record import JobSource, decode_spec
 from holdfast.plan.show import plan_data
 
 DEPTH_MAX = 64
@@ -33,7 +33,7 @@ class Reader:
         self.allow_python = allow_python
         self.environment = tuple(environment)
 
-    def spec(self, asked: CheckText, report: Report) -> Spec:
+    def spec(self, asked: CheckText, report: CheckReport) -> JobSource:
         """Parse a text.  Raises every mistake together."""
         known = {n: os.environ[n] for n in self.environment if n in os.environ}
         file = asked.file or "job.conf"
@@ -47,11 +47,11 @@ class Reader:
             report.raise_if_any()
             raise AssertionError("a text that does not parse has mistakes")
         _check_shape(tree, file)
-        return Spec(file, tree, asked.name or None, asked.lenient)
+        return JobSource(file, tree, asked.name or None, asked.lenient)
 
     def check(self, asked: CheckText) -> Checked:
         """Return every mistake of a text, or how the job would look."""
-        report = Report(lenient=asked.lenient, allow_unset=asked.allow_unset)
+        report = CheckReport(lenient=asked.lenient, allow_unset=asked.allow_unset)
         try:
             planned = self.spec(asked, report).job(self.registry, report)
         except JobFileError as error:
@@ -60,7 +60,7 @@ class Reader:
         return Checked(True, [], _told(report.warnings), plan)
 
 
-def read_spec(text: str) -> Spec:
+def read_spec(text: str) -> JobSource:
     """Read what a client has parsed, as distrustfully as any text."""
     try:
         spec = decode_spec(text)

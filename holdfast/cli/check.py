@@ -23,7 +23,7 @@ from holdfast.cli.run import (
 )
 from holdfast.cli.terminal import screen, show_warnings
 from holdfast.errors import JobFileError, JobFileProblem, SourceLocation, UsageError
-from holdfast.plan.record import Spec, encode_spec
+from holdfast.plan.record import JobSource, encode_spec
 from holdfast.plan.variables import parse_assignments
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def check(
     if plugin:
         raise UsageError("check --connect on a cluster takes no --plugin: workers load their own.")
     report.raise_if_any()
-    spec = encode_spec(Spec(str(path), tree, None, report.lenient, allow_python))
+    spec = encode_spec(JobSource(str(path), tree, None, report.lenient, allow_python))
     # A plain check is to be quick: only one that asks a cluster loads what talks HTTP.
     from holdfast.cli.masters import client_for
 

@@ -32,9 +32,9 @@ from holdfast.cli.run import (
 from holdfast.cli.run import Config as FileFlag
 from holdfast.cli.terminal import screen
 from holdfast.client import Client, date_text, explained_text
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.errors import UserError
-from holdfast.plan.record import Spec, encode_spec
+from holdfast.plan.record import JobSource, encode_spec
 from holdfast.plan.variables import parse_assignments
 
 Timeout = Annotated[
@@ -315,11 +315,11 @@ def cluster(
 
 
 def spec_text(
-    path: Path, variable: list[str] | None, name: str | None, report: Report, *, python: bool
+    path: Path, variable: list[str] | None, name: str | None, report: CheckReport, *, python: bool
 ) -> str:
     """Read a job file here, where its includes and variables are; the master checks it."""
     tree = read_tree(path, parse_assignments(variable or []), report)
-    return encode_spec(Spec(str(path), tree, name, report.lenient, python))
+    return encode_spec(JobSource(str(path), tree, name, report.lenient, python))
 
 
 def map_of(maps: list[str] | None) -> dict[str, str]:

@@ -7,7 +7,7 @@ import typer
 
 from holdfast.cli.job_file import include, read_bytes, read_tree
 from holdfast.cli.terminal import screen, show_warnings
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.model.tree import Block
 from holdfast.plan.check import check_job
@@ -27,7 +27,7 @@ def convert(
 ) -> None:
     """Rewrite an old job file in today's names; all else stays as it is."""
     registry = Registry.load(plugin)
-    report = Report(lenient=True, allow_unset=True)
+    report = CheckReport(lenient=True, allow_unset=True)
     tree = read_tree(file, {}, report)
     text = decode_job(read_bytes(file), str(file))
     done = rewritten(text, str(file), tree, registry)
@@ -48,6 +48,6 @@ def convert(
 
 def _parsed(done: Rewritten, file: Path) -> Block:
     """Return the tree of what was made; it is nobody's file if it does not say the same."""
-    again = parse_job(done.text, str(file), {}, include, Report(allow_unset=True))
+    again = parse_job(done.text, str(file), {}, include, CheckReport(allow_unset=True))
     assert again is not None, f"{file} was rewritten so that it does not parse"
     return again

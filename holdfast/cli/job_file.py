@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.errors import UserError
 from holdfast.model.job import JobPlan
@@ -13,7 +13,7 @@ from holdfast.plan.check import check_job
 from holdfast.plan.load import decode_job, parse_job
 
 
-def read_tree(file: Path, variables: Mapping[str, str], report: Report) -> Block:
+def read_tree(file: Path, variables: Mapping[str, str], report: CheckReport) -> Block:
     """Parse a job file.  Raises all syntax mistakes together."""
     text = decode_job(read_bytes(file), str(file))
     # A variable that -i does not give may stand in the environment, as a password should.
@@ -29,7 +29,7 @@ def checked(
     tree: Block,
     file: Path,
     registry: Registry,
-    report: Report,
+    report: CheckReport,
     *,
     name: str | None = None,
     allow_python: bool = False,

@@ -13,11 +13,11 @@ from holdfast.cli.job_file import checked, read_tree, spark_settings
 from holdfast.cli.logs import event, log, logging_to
 from holdfast.cli.signals import Signals
 from holdfast.cli.terminal import Progress, screen, show_warnings
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError
 from holdfast.files import state_dir
-from holdfast.plan.record import Spec
+from holdfast.plan.record import JobSource
 from holdfast.process.run_outcome import Outcome, Status, admit
 from holdfast.process.run_result import RunResult, result_of
 from holdfast.spark import session, startup_cache
@@ -62,7 +62,7 @@ def launch(asked: Launch) -> int:
 
 def run_here(asked: Launch, signals: Signals) -> RunResult:
     """Run the job to its end and return what became of it."""
-    report = Report(lenient=asked.lenient, allow_unset=asked.allow_unset)
+    report = CheckReport(lenient=asked.lenient, allow_unset=asked.allow_unset)
     tree = read_tree(asked.file, asked.variables, report)
     number = asked.job_id or _new_id()
     logged = asked.log_file or state_dir.logs() / f"job-{number}.log"
@@ -84,7 +84,7 @@ def run_here(asked: Launch, signals: Signals) -> RunResult:
         embedded.start()
         cleanup.callback(embedded.close)
         signals.check()
-        spec = Spec(str(asked.file), tree, asked.name, asked.lenient, python)
+        spec = JobSource(str(asked.file), tree, asked.name, asked.lenient, python)
         embedded.submit(spec, job, number)
         signals.cancel = embedded.cancel
         if signals.asked:

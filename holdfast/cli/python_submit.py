@@ -10,9 +10,9 @@ from holdfast.api.views import ENDED, JobDetail
 from holdfast.cli.job_file import read_tree
 from holdfast.client import POLL_S, Client
 from holdfast.config import load_config
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.model.secret import Secret
-from holdfast.plan.record import Spec, encode_spec
+from holdfast.plan.record import JobSource, encode_spec
 from holdfast.process.run_result import RunResult, result_on_cluster
 from holdfast.security.identity import client_tls, client_token
 
@@ -39,9 +39,9 @@ def submit(
     with `close_job` it is cancelled where this call is left early, by the time or by an exception.
     Raises `JobFileError` if the file is wrong, and `Unavailable` where no master answers.
     """
-    report = Report(lenient=lenient, allow_unset=allow_unset)
+    report = CheckReport(lenient=lenient, allow_unset=allow_unset)
     tree = read_tree(Path(file), dict(variables or {}), report)
-    spec = encode_spec(Spec(str(file), tree, name, lenient, allow_python))
+    spec = encode_spec(JobSource(str(file), tree, name, lenient, allow_python))
     client = _client(masters, token)
     number = job_id or str(time.time_ns())[:18]
     try:

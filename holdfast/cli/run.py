@@ -8,7 +8,7 @@ import typer
 from holdfast.cli.job_file import checked, read_tree, spark_settings, tags
 from holdfast.cli.launch import Launch, launch
 from holdfast.cli.terminal import screen, show_warnings
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.errors import UsageError
 from holdfast.files import state_dir
@@ -129,7 +129,7 @@ def run(
 
 
 def check_here(
-    path: Path, tree: Block, report: Report, plugins: list[str], *, allow_python: bool,
+    path: Path, tree: Block, report: CheckReport, plugins: list[str], *, allow_python: bool,
     connect: bool,
 ) -> None:  # fmt: skip
     """Check a job on this machine, and tell what is wrong; open what it names if asked."""
@@ -193,9 +193,9 @@ def plan(
     typer.echo(draw(job, registry, tables))
 
 
-def report_for(config: Path | None, lenient: bool, allow_unset: bool) -> Report:
+def report_for(config: Path | None, lenient: bool, allow_unset: bool) -> CheckReport:
     """Return a report for a job file; one that comes by SeaTunnel's flag is read as there."""
-    return Report(lenient=lenient or bool(config), allow_unset=allow_unset)
+    return CheckReport(lenient=lenient or bool(config), allow_unset=allow_unset)
 
 
 def one_file(file: Path | None, config: Path | None) -> Path:

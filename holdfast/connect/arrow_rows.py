@@ -1,8 +1,8 @@
 """Rows that Spark's tasks carry as Arrow batches, without the JVM seeing a row.
 
 A plain copy needs nothing of Spark but its scheduler: no expression is evaluated, nothing is
-sorted.  A source whose slice can be read so hands over `Batches` beside the frame (`Rows.batches`);
-a sink that can write so has `Batches.run` call its writer inside Spark's Python workers, once for
+sorted.  A source whose slice can be read so hands over `ArrowRows` beside the frame (`Rows.batches`);
+a sink that can write so has `ArrowRows.run` call its writer inside Spark's Python workers, once for
 each split.  What a transform returns has a frame alone, and so does whatever a sink cannot write
 itself: the frame is always there, and always gives the same rows.
 
@@ -39,11 +39,11 @@ _NOT_PLAIN = re.compile(r"^holdfast\.connect\.batches\.NotPlain: (.*)$", re.MULT
 _RAISED: dict[str, type[HoldfastError]] = {"UserError": UserError, "Unavailable": Unavailable}
 
 
-class NotPlain(Exception):
+class NotArrowReadable(Exception):
     """Arrow might read this otherwise than Spark does; raised inside Spark's Python workers."""
 
 
-class Moved:
+class ArrowCounts:
     """How many rows the tasks that have ended have moved.  Any thread may look."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Batches:
+class ArrowRows:
     """What each of several Spark tasks reads, and how.
 
     `read` goes to Spark's workers: a plain function, or a small frozen object.  `splits` are what
@@ -97,15 +97,15 @@ class Batches:
     splits: tuple[Plain, ...]
     read: Read
     bytes: int
-    moved: Moved = field(default_factory=Moved, compare=False)
+    moved: ArrowCounts = field(default_factory=ArrowCounts, compare=False)
 
-    def named(self, names: Mapping[str, str]) -> "Batches":
+    def named(self, names: Mapping[str, str]) -> "ArrowRows":
         """Return some of the columns under other names: the new name, and the one it has here."""
         own = {c.name: c for c in self.columns}
         columns = tuple(replace(own[there], name=name) for name, there in names.items())
         return replace(self, columns=columns, read=_Named(self.read, dict(names)))
 
-    def joined(self) -> "Batches":
+    def joined(self) -> "ArrowRows":
         """Return the same rows for one task alone."""
         return replace(self, splits=(list(self.splits),), read=_Joined(self.read))
 

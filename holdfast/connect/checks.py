@@ -8,7 +8,7 @@ LENIENT_HINT = " Remove it, or run with --lenient to ignore unknown options as S
 
 
 @dataclass
-class Report:
+class CheckReport:
     """Mistakes and warnings found so far.
 
     Lenient turns unknown options into warnings.  `allow_unset` keeps `${name}` where nothing says

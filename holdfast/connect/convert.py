@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Literal, Union, get_args, get_origin
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.model.secret import MASK, Secret
 from holdfast.model.tree import Block, Items, Node, Plain, Scalar, to_plain
 
@@ -23,10 +23,10 @@ SHORT_NAME = 4
 
 _VARIABLE = re.compile(r"\$\{([^:{}]+)[:}]")
 
-ReadOptions = Callable[[Any, Block, str, Report], Any]
+ReadOptions = Callable[[Any, Block, str, CheckReport], Any]
 
 
-def convert(node: Node, hint: Any, where: str, report: Report, nested: ReadOptions) -> Any:
+def convert(node: Node, hint: Any, where: str, report: CheckReport, nested: ReadOptions) -> Any:
     """Return the value of `node` as `hint` asks, or report why not and return MISSING."""
     origin, args = get_origin(hint), get_args(hint)
     if hint is Any or hint is Plain:
@@ -90,13 +90,13 @@ def _quoted(text: str) -> str:
     return f"'{text}'" if len(text) <= 60 else f"'{text[:57]}...'"
 
 
-def _optional(node: Node, args: Any, where: str, report: Report, nested: ReadOptions) -> Any:
+def _optional(node: Node, args: Any, where: str, report: CheckReport, nested: ReadOptions) -> Any:
     """Try each member of a union; the last one's mistake is the one reported."""
     if isinstance(node, Scalar) and node.value is None and type(None) in args:
         return None
     kinds = [a for a in args if a is not type(None)]
     for kind in kinds[:-1]:
-        trial = Report(lenient=report.lenient, settled=report.settled)
+        trial = CheckReport(lenient=report.lenient, settled=report.settled)
         value = convert(node, kind, where, trial, nested)
         if value is not MISSING and not trial.mistakes:
             report.warnings += trial.warnings
@@ -104,7 +104,7 @@ def _optional(node: Node, args: Any, where: str, report: Report, nested: ReadOpt
     return convert(node, kinds[-1], where, report, nested)
 
 
-def _choice(node: Node, choices: dict[str, Any], where: str, report: Report) -> Any:
+def _choice(node: Node, choices: dict[str, Any], where: str, report: CheckReport) -> Any:
     if isinstance(node, Scalar):
         for text, value in choices.items():
             if node.text.lower() == text.lower():
@@ -134,7 +134,7 @@ def _either(words: list[str]) -> str:
 
 
 def _list(
-    node: Node, hint: Any, where: str, report: Report, nested: ReadOptions, build: Any
+    node: Node, hint: Any, where: str, report: CheckReport, nested: ReadOptions, build: Any
 ) -> Any:
     """Read a list; a single value counts as a list of one, as SeaTunnel reads it."""
     if isinstance(node, Items):
@@ -154,7 +154,7 @@ def _looks_like_list(text: str) -> bool:
     return text.startswith("[") and text.endswith("]")
 
 
-def _dict(node: Node, hint: Any, where: str, report: Report, nested: ReadOptions) -> Any:
+def _dict(node: Node, hint: Any, where: str, report: CheckReport, nested: ReadOptions) -> Any:
     """Read a block whose keys the user chooses; dotted keys stay dotted where values are plain."""
     if not isinstance(node, Block):
         return _wrong(node, Block, where, report)
@@ -164,7 +164,7 @@ def _dict(node: Node, hint: Any, where: str, report: Report, nested: ReadOptions
     return MISSING if any(v is MISSING for v in values.values()) else values
 
 
-def _custom(node: Node, hint: Any, where: str, report: Report) -> Any:
+def _custom(node: Node, hint: Any, where: str, report: CheckReport) -> Any:
     """Let the class read itself; what it raises as ValueError becomes the mistake."""
     before = len(report.mistakes)
     try:
@@ -175,7 +175,7 @@ def _custom(node: Node, hint: Any, where: str, report: Report) -> Any:
     return MISSING if len(report.mistakes) > before else value
 
 
-def _scalar(node: Node, hint: Any, where: str, report: Report) -> Any:
+def _scalar(node: Node, hint: Any, where: str, report: CheckReport) -> Any:
     if not isinstance(node, Scalar):
         return _wrong(node, hint, where, report)
     if hint is str:
@@ -207,7 +207,7 @@ def _number(text: str, hint: type) -> int | float | None:
     return int(whole) if whole.is_integer() else None
 
 
-def _wrong(node: Node, hint: Any, where: str, report: Report) -> Any:
+def _wrong(node: Node, hint: Any, where: str, report: CheckReport) -> Any:
     wanted = {
         str: "text",
         int: "a whole number",

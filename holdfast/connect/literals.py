@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.convert import shown
 from holdfast.model.tree import Block, Items, Node, Scalar, to_plain
 from holdfast.model.types import Type
@@ -50,7 +50,7 @@ class Given:
     type_text = "any"
 
     @classmethod
-    def from_node(cls, node: Node, where: str, report: Report) -> "Given":
+    def from_node(cls, node: Node, where: str, report: CheckReport) -> "Given":
         """Keep the value as it stands."""
         return cls(node)
 

@@ -24,7 +24,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.convert import convert, type_text
 from holdfast.connect.convert import nearest as nearest
 from holdfast.connect.seatunnel_options import instead
@@ -105,7 +105,7 @@ def is_options(kind: object) -> bool:
     return isinstance(kind, type) and getattr(kind, "__holdfast_options__", False)
 
 
-def read_options(cls: type[T], block: Block, about: str, report: Report) -> T | None:
+def read_options(cls: type[T], block: Block, about: str, report: CheckReport) -> T | None:
     """Build an options object from what a job file says, or report every mistake and return None.
 
     `about` names the plug-in in messages.  Unknown options are mistakes unless the class sets
@@ -141,7 +141,7 @@ def read_options(cls: type[T], block: Block, about: str, report: Report) -> T | 
 
 
 def _build(
-    cls: type[T], values: dict[str, Any], block: Block, about: str, report: Report
+    cls: type[T], values: dict[str, Any], block: Block, about: str, report: CheckReport
 ) -> T | None:
     """Make the object and let it check what no single option can (`problems`)."""
     made = cls(**values)
@@ -279,7 +279,7 @@ def _within(block: Block, wanted: Entry) -> bool:
 
 
 def _report_missing(
-    cls: type, field: Field[Any], hint: Any, block: Block, about: str, report: Report
+    cls: type, field: Field[Any], hint: Any, block: Block, about: str, report: CheckReport
 ) -> None:
     keys = " or ".join(f"'{k}'" for k in (_key(field), *_declared(field).aliases))
     doc = _docs(cls).get(field.name, "")
@@ -287,7 +287,9 @@ def _report_missing(
     report.error(block.place, f"{message} {doc}".rstrip())
 
 
-def _report_unknown(cls: type, rest: list[tuple[str, Entry]], about: str, report: Report) -> None:
+def _report_unknown(
+    cls: type, rest: list[tuple[str, Entry]], about: str, report: CheckReport
+) -> None:
     known = [k for f in _fields(cls) for k in (_key(f), *_declared(f).aliases)] if rest else []
     for path, entry in rest:
         inside = _inside(path, entry)
@@ -318,7 +320,7 @@ def _listed(cls: type) -> str:
     return f" Its options: {', '.join(keys)}." if len(keys) <= LISTED_MAX else ""
 
 
-def _check_bounds(value: Any, d: _Declared, node: Node, where: str, report: Report) -> None:
+def _check_bounds(value: Any, d: _Declared, node: Node, where: str, report: CheckReport) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return
     if d.at_least is not None and value < d.at_least:

@@ -15,7 +15,7 @@ PAUSE_STEP_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class PluginContext:
     """Where a plug-in runs.  The same for every attempt of one incarnation of a job."""
 
     job_id: str
@@ -73,7 +73,7 @@ class Plugin(Generic[O]):
     role: ClassVar[Role]
     options_class: ClassVar[type[Any]]
 
-    def __init__(self, options: O, context: Context) -> None:
+    def __init__(self, options: O, context: PluginContext) -> None:
         self.options = options
         self.context = context
         self.cancelled: Callable[[], bool] = lambda: False

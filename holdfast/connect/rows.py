@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.connect.arrow_rows import Batches, Moved
+from holdfast.connect.arrow_rows import ArrowCounts, ArrowRows
 from holdfast.connect.rejects import Counting
 from holdfast.model.table import HIDDEN, KIND, Column, Table, TablePath
 from holdfast.model.types import from_spark, quote
@@ -31,9 +31,9 @@ class Rows:
         self,
         table: Table,
         frame: "DataFrame | Callable[[], DataFrame]",
-        batches: Batches | None = None,
+        batches: ArrowRows | None = None,
         rejects: Counting | None = None,
-        moved: Moved | None = None,
+        moved: ArrowCounts | None = None,
     ) -> None:
         self.table = table
         self.batches = batches

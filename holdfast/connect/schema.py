@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.convert import nearest, shown
 from holdfast.model.table import Column, Key, Table, TablePath
 from holdfast.model.tree import Block, Items, Node, Plain, Scalar, to_plain
@@ -26,7 +26,7 @@ class Schema:
     type_text = "schema"
 
     @classmethod
-    def from_node(cls, node: Node, where: str, report: Report) -> "Schema":
+    def from_node(cls, node: Node, where: str, report: CheckReport) -> "Schema":
         """Read the block; every mistake in it is reported."""
         if not isinstance(node, Block):
             raise ValueError("a schema is a block { ... }")
@@ -62,7 +62,7 @@ class Schema:
         return replace(self.table, path=path, catalog=catalog)
 
 
-def type_from_node(node: Node, where: str, report: Report) -> Type | None:
+def type_from_node(node: Node, where: str, report: CheckReport) -> Type | None:
     """Read a type: text such as `map<string, int>`, or a block of fields."""
     if isinstance(node, Block):
         parts = {e.key: type_from_node(e.node, f"{where}.{e.key}", report) for e in node.entries}
@@ -79,7 +79,7 @@ def type_from_node(node: Node, where: str, report: Report) -> Type | None:
         return None
 
 
-def _fields(node: Node | None, where: str, report: Report) -> Iterator[Column]:
+def _fields(node: Node | None, where: str, report: CheckReport) -> Iterator[Column]:
     if node is None:
         return
     if not isinstance(node, Block):
@@ -91,7 +91,7 @@ def _fields(node: Node | None, where: str, report: Report) -> Iterator[Column]:
             yield Column(entry.key, found)
 
 
-def _columns(node: Node | None, where: str, report: Report) -> Iterator[Column]:
+def _columns(node: Node | None, where: str, report: CheckReport) -> Iterator[Column]:
     if node is None:
         return
     if not isinstance(node, Items):
@@ -128,7 +128,9 @@ def _column(name: str, kind: Type, item: Block) -> Column:
     )
 
 
-def _primary_key(node: Node | None, where: str, names: list[str], report: Report) -> Key | None:
+def _primary_key(
+    node: Node | None, where: str, names: list[str], report: CheckReport
+) -> Key | None:
     if node is None:
         return None
     if not isinstance(node, Block):
@@ -141,7 +143,9 @@ def _primary_key(node: Node | None, where: str, names: list[str], report: Report
     return Key(_text(node.get("name")), columns)
 
 
-def _constraints(node: Node | None, where: str, names: list[str], report: Report) -> Iterator[Key]:
+def _constraints(
+    node: Node | None, where: str, names: list[str], report: CheckReport
+) -> Iterator[Key]:
     if node is None:
         return
     for i, item in enumerate(node.items if isinstance(node, Items) else (node,)):
@@ -165,7 +169,7 @@ def _constraints(node: Node | None, where: str, names: list[str], report: Report
 
 
 def _check_columns(
-    columns: tuple[str, ...], names: list[str], where: str, node: Node, report: Report
+    columns: tuple[str, ...], names: list[str], where: str, node: Node, report: CheckReport
 ) -> None:
     for column in columns:
         if names and column not in names:

@@ -109,7 +109,7 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Identifier:
+class CommitId:
     """Which commit this is.  `user` belongs to one incarnation and sink; `number` only grows.
 
     `watermark`: all rows up to this event time are in, if anybody knows (milliseconds since 1970).
@@ -121,7 +121,7 @@ class Identifier:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class CommitEvent:
     """A commit that was made, as the listener of its sink hears of it.
 
     `committables` are those of this sink; none if nothing was staged for it.  `savepoint`: the
@@ -129,7 +129,7 @@ class Heard:
     this sink follows.
     """
 
-    identifier: Identifier
+    identifier: CommitId
     committables: tuple[Committable, ...]
     savepoint: bool = False
     final: bool = False
@@ -251,7 +251,7 @@ class Sink(Plugin[O]):
         """
         raise NotImplementedError
 
-    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+    def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Make staged rows visible.  Called at least once, perhaps by another process.
 
         A repeated call with the same identifier changes nothing.  Runs without Spark.
@@ -273,7 +273,7 @@ class Sink(Plugin[O]):
         costs nothing more."""
         return False
 
-    def listen(self, commit: Heard, state: Plain) -> Plain:
+    def listen(self, commit: CommitEvent, state: Plain) -> Plain:
         """Do what belongs after a commit: a mark, a tag, a call.  Return what to remember.
 
         Called for every commit of the pipeline, in order, also for those with nothing for this

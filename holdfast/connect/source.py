@@ -30,7 +30,7 @@ class Slice:
     after: Plain
 
 
-class Nothing(Enum):
+class NoSlice(Enum):
     """Why `plan` has no slice."""
 
     IDLE = "idle"
@@ -40,7 +40,7 @@ class Nothing(Enum):
     """Nothing ever again: the source is bounded and has been read whole."""
 
 
-IDLE, END = Nothing.IDLE, Nothing.END
+IDLE, END = NoSlice.IDLE, NoSlice.END
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Source(Plugin[O]):
         """
         return None
 
-    def plan(self, position: Plain, budget: Budget) -> Slice | Nothing:
+    def plan(self, position: Plain, budget: Budget) -> Slice | NoSlice:
         """Return what to read next, or why there is nothing.
 
         `position` is None at first and then the `after` of the last slice that was kept, perhaps

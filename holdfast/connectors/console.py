@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.connect.options import option, options
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Sink, Staging, Writing
 from holdfast.model.job import Guarantee
@@ -52,7 +52,7 @@ class Console(Sink[ConsoleOptions]):
         """Say that rows are shown, or counted."""
         return Writing(how="rows are printed" if options.log_print_data else "rows are counted")
 
-    def __init__(self, options: ConsoleOptions, context: Context) -> None:
+    def __init__(self, options: ConsoleOptions, context: PluginContext) -> None:
         super().__init__(options, context)
         self._printed: dict[tuple[str, int], int] = {}
         self._described: set[str] = set()

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from holdfast.connect.options import option, options
 from holdfast.connect.rows import Tables
-from holdfast.connect.sink import ANYBODY, Committable, Identifier, Opening, Sink, Staging, Writing
+from holdfast.connect.sink import ANYBODY, CommitId, Committable, Opening, Sink, Staging, Writing
 from holdfast.errors import Unavailable, UserError
 from holdfast.model.job import Guarantee
 from holdfast.model.table import Table
@@ -94,7 +94,7 @@ class InMemory(Sink[InMemoryOptions]):
             raise Unavailable("Sink InMemory: write failed.", code="sink.injected")
         return found
 
-    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+    def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Do nothing, or fail where the options say so."""
         if self.options.throw_exception_of_committer:
             raise Unavailable("Sink InMemory: commit failed.", code="sink.injected")

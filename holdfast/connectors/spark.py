@@ -16,13 +16,13 @@ from urllib.parse import unquote, urlsplit
 
 from holdfast.connect.options import nearest, option, options
 from holdfast.connect.placeholders import has_placeholder
-from holdfast.connect.plugin import Context, problems_of
+from holdfast.connect.plugin import PluginContext, problems_of
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.schema import Schema
 from holdfast.connect.sink import (
     ANYBODY,
+    CommitId,
     Committable,
-    Identifier,
     Leftovers,
     Opening,
     Sink,
@@ -30,7 +30,7 @@ from holdfast.connect.sink import (
     Writing,
     modes_in,
 )
-from holdfast.connect.source import Budget, Nothing, Slice, Source
+from holdfast.connect.source import Budget, NoSlice, Slice, Source
 from holdfast.connectors.files.committer import Staged, commit, unfinished
 from holdfast.connectors.files.opening import Mode, Order, files_in, find, look, order_of
 from holdfast.connectors.files.sweep import folders_like, remove_tree, safe, safe_leftovers
@@ -130,7 +130,7 @@ path = "in/rows"
             return None
         return (schema.table_at(self._default_path, self.name),)
 
-    def plan(self, position: Plain, budget: Budget) -> Slice | Nothing:
+    def plan(self, position: Plain, budget: Budget) -> Slice | NoSlice:
         """Return the one slice.  Raises UserError where a file of this machine is not there."""
         path = self.options.path
         folder = local_folder(path) if position is None and path else None
@@ -227,7 +227,7 @@ path = "out/rows"
         """Return what it promises: files on this machine are staged."""
         return Guarantee.AT_LEAST_ONCE if options.folder is None else Guarantee.EXACTLY_ONCE
 
-    def __init__(self, options: SparkSinkOptions, context: Context) -> None:
+    def __init__(self, options: SparkSinkOptions, context: PluginContext) -> None:
         super().__init__(options, context)
         if options.folder is not None:
             # Only the options tell, so this sink's promise is its own, not its class's.
@@ -296,7 +296,7 @@ path = "out/rows"
             raise
         return made
 
-    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+    def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Move staged files into sight, as the sink LocalFile does."""
         orders = [order_of(c) for c in committables if c.opening]
         looked = partial(look, refuse=_exists, is_data=_counts)

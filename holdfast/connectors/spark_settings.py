@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.placeholders import resolve
 from holdfast.model.secret import Secret
 from holdfast.model.table import Table
@@ -26,7 +26,7 @@ class Settings:
     type_text = "block"
 
     @classmethod
-    def from_node(cls, node: Node, where: str, report: Report) -> "Settings":
+    def from_node(cls, node: Node, where: str, report: CheckReport) -> "Settings":
         """Read the block; nested keys are joined with dots."""
         if not isinstance(node, Block):
             raise ValueError("the options of a format are a block { ... }")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import nearest
 from holdfast.connect.plugin import Plugin
 from holdfast.connect.registry import Registry
@@ -39,7 +39,7 @@ def check_job(
     tree: Block,
     file: str,
     registry: Registry,
-    report: Report,
+    report: CheckReport,
     *,
     name: str | None = None,
     allow_python: bool = False,
@@ -71,14 +71,14 @@ def check_job(
     return None if len(report.mistakes) > before else job
 
 
-def _report_lacks(found: Sequence[_Found], env: Env, report: Report) -> None:
+def _report_lacks(found: Sequence[_Found], env: Env, report: CheckReport) -> None:
     for one in found:
         if one.kind and one.options and one.options.own is not None:
             for sentence in one.kind.lacks(one.options.own, dict(env.spark)):
                 report.error(one.ends.place, f"{one.ends.about}: {sentence}")
 
 
-def _report_same_uids(found: Sequence[_Found], report: Report) -> None:
+def _report_same_uids(found: Sequence[_Found], report: CheckReport) -> None:
     """Report stages of one uid: a restore could not tell whose position is whose."""
     known: dict[str, _Found] = {}
     for one in found:
@@ -98,7 +98,7 @@ def _joins(found: _Found, links: Links) -> bool:
     return stage_joins(found.kind, found.options, links[found.ends.id])
 
 
-def _refuse_whole(found: Sequence[_Found], report: Report) -> None:
+def _refuse_whole(found: Sequence[_Found], report: CheckReport) -> None:
     for one in found:
         report.error(
             one.ends.place,
@@ -107,7 +107,7 @@ def _refuse_whole(found: Sequence[_Found], report: Report) -> None:
         )
 
 
-def _check_top(tree: Block, report: Report) -> None:
+def _check_top(tree: Block, report: CheckReport) -> None:
     before = len(report.mistakes)
     for entry in tree.entries:
         if entry.key not in TOP:
@@ -121,7 +121,7 @@ def _check_top(tree: Block, report: Report) -> None:
             )
 
 
-def _report_stray(entry: Entry, report: Report) -> None:
+def _report_stray(entry: Entry, report: CheckReport) -> None:
     """Say what to do about a key that is no part of a job file."""
     about = f"'{entry.key}' is not a part of a job file"
     hint = nearest(entry.key, list(TOP))
@@ -143,7 +143,7 @@ def _is_empty(node: Node | None) -> bool:
             return node is None
 
 
-def _env_block(tree: Block, report: Report) -> Block:
+def _env_block(tree: Block, report: CheckReport) -> Block:
     node = tree.get("env")
     if isinstance(node, Block):
         return node
@@ -152,7 +152,7 @@ def _env_block(tree: Block, report: Report) -> Block:
     return Block((), tree.place)
 
 
-def _blocks(tree: Block, role: Role, report: Report) -> Iterator[Block]:
+def _blocks(tree: Block, role: Role, report: CheckReport) -> Iterator[Block]:
     """Yield the plug-ins of a role."""
     node = tree.get(role)
     if node is None or _is_empty(node):
@@ -170,7 +170,7 @@ def _blocks(tree: Block, role: Role, report: Report) -> Iterator[Block]:
 
 
 def _read_plugin(
-    role: Role, i: int, block: Block, registry: Registry, report: Report, allow_python: bool
+    role: Role, i: int, block: Block, registry: Registry, report: CheckReport, allow_python: bool
 ) -> _Found:
     node = block.get("plugin_name")
     assert isinstance(node, Scalar)
@@ -195,7 +195,7 @@ def _read_plugin(
     return _Found(ends, block, plugin, kind, options)
 
 
-def _report_unknown(role: Role, name: Scalar, registry: Registry, report: Report) -> None:
+def _report_unknown(role: Role, name: Scalar, registry: Registry, report: CheckReport) -> None:
     known = [n for n in registry.names(role) if not _refused(role, n, registry)]
     elsewhere = [p.role for p in registry.named(name.text)]
     if elsewhere:
@@ -226,7 +226,7 @@ def _refused(role: Role, name: str, registry: Registry) -> bool:
 
 
 def _ends(
-    id: str, role: Role, about: str, block: Block, place: SourceLocation, report: Report
+    id: str, role: Role, about: str, block: Block, place: SourceLocation, report: CheckReport
 ) -> Ends:
     """Return what a stage reads and offers, also where its other options are wrong."""
     given, offered = find_entry(block, INPUT_KEYS), find_entry(block, OUTPUT_KEYS)
@@ -250,7 +250,7 @@ def _is_names(node: Node) -> bool:
     return all(isinstance(part, Scalar) and part.value is not None for part in parts)
 
 
-def _wire(found: Sequence[_Found], report: Report) -> Links | None:
+def _wire(found: Sequence[_Found], report: CheckReport) -> Links | None:
     """Return what feeds each stage; None where names that cannot be read leave no way to tell."""
     for one in found:
         given, offered = find_entry(one.block, INPUT_KEYS), find_entry(one.block, OUTPUT_KEYS)

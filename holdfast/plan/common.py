@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import describe, option, options
 from holdfast.connect.plugin import Plugin
 from holdfast.connect.transform import Transform
@@ -33,7 +33,7 @@ class Inputs:
     type_text = "name or list of names"
 
     @classmethod
-    def from_node(cls, node: Node, where: str, report: Report) -> "Inputs":
+    def from_node(cls, node: Node, where: str, report: CheckReport) -> "Inputs":
         """Read the names; blanks around them and empty ones are dropped."""
         parts = node.items if isinstance(node, Items) else (node,)
         if not all(isinstance(part, Scalar) for part in parts):
@@ -51,7 +51,7 @@ class TablePattern:
     type_text = "regular expression"
 
     @classmethod
-    def from_node(cls, node: Node, where: str, report: Report) -> "TablePattern":
+    def from_node(cls, node: Node, where: str, report: CheckReport) -> "TablePattern":
         """Compile the expression."""
         if not isinstance(node, Scalar) or node.value is None:
             raise ValueError("it is a regular expression: give text")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import describe, option, options, read_options
 from holdfast.model.job import Mode
 from holdfast.model.tree import Block, Entry, Items, Node, Plain, Scalar
@@ -117,7 +117,7 @@ NOT_USED = {
 """Options that would change what a job does if we had them; a job that sets one hears of it."""
 
 
-def read_env(block: Block, report: Report) -> Env | None:
+def read_env(block: Block, report: CheckReport) -> Env | None:
     """Read the `env` block, or report every mistake and return None."""
     foreign, own = _separate(block)
     settings = {k: _setting(e.node) for k, e in foreign.items() if k.startswith("spark.")}
@@ -162,7 +162,7 @@ def _separate(block: Block) -> tuple[dict[str, Entry], Block]:
     return foreign, Block(tuple(own), block.place)
 
 
-def _warn_of_foreign(foreign: dict[str, Entry], report: Report) -> None:
+def _warn_of_foreign(foreign: dict[str, Entry], report: CheckReport) -> None:
     if foreign:
         first = next(iter(foreign.values()))
         report.warn(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Sink
 from holdfast.connect.source import Budget, Source
@@ -18,7 +18,7 @@ from holdfast.errors import HoldfastError, UserError
 from holdfast.model.job import JobPlan, Role, Stage, TaskPlan
 from holdfast.model.table import Table
 from holdfast.model.types import UNKNOWN
-from holdfast.plan.plugins import Choice, build_plugin, choose_transform, context_for
+from holdfast.plan.plugins import TransformSelection, build_plugin, choose_transform, context_for
 
 T = TypeVar("T")
 Known = Mapping[str, Sequence[Table]]
@@ -45,7 +45,7 @@ class Foreseen:
 
 
 def foresee(
-    job: JobPlan, registry: Registry, report: Report, *, allow_python: bool = False
+    job: JobPlan, registry: Registry, report: CheckReport, *, allow_python: bool = False
 ) -> Foreseen:
     """Ask every stage for its tables; report what `plan`, and a run that begins, would refuse."""
     seen = Foreseen()
@@ -59,7 +59,7 @@ class _Task:
     job: JobPlan
     task: TaskPlan
     registry: Registry
-    report: Report
+    report: CheckReport
     allow_python: bool
     seen: Foreseen
 
@@ -104,7 +104,7 @@ class _Task:
         return None if arrived is None else self._changed(stage, choice, arrived)
 
     def _changed(
-        self, stage: Stage, choice: Choice, arrived: Sequence[Table]
+        self, stage: Stage, choice: TransformSelection, arrived: Sequence[Table]
     ) -> tuple[Table, ...] | None:
         changed: list[Table] = []
         for table in arrived:

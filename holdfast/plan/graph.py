@@ -14,7 +14,7 @@ Sources that share a name are read as one: whoever names it gets the rows of all
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import nearest
 from holdfast.errors import SourceLocation
 from holdfast.model.job import Role
@@ -40,7 +40,7 @@ class Ends:
         return name.place if name else self.place
 
 
-def wire(stages: Sequence[Ends], report: Report) -> Links:
+def wire(stages: Sequence[Ends], report: CheckReport) -> Links:
     """Return what feeds each stage; every mistake is reported.
 
     A stage missing in the answer has no part in the job: in a loose graph, a transform that the
@@ -56,7 +56,7 @@ def wire(stages: Sequence[Ends], report: Report) -> Links:
     return _wire_strictly([*sources, *transforms, *sinks], report, chain=False)
 
 
-def _wire_loose(stages: Sequence[Ends], report: Report) -> Links:
+def _wire_loose(stages: Sequence[Ends], report: CheckReport) -> Links:
     links: Links = {}
     before: list[Ends] = []
     for stage in sorted(stages, key=lambda s: list(Role).index(s.role)):
@@ -74,7 +74,7 @@ def _wire_loose(stages: Sequence[Ends], report: Report) -> Links:
 
 
 def _warn_of_wrong(
-    stage: Ends, name: Name, before: Sequence[Ends], others: bool, report: Report
+    stage: Ends, name: Name, before: Sequence[Ends], others: bool, report: CheckReport
 ) -> None:
     """Say what a name that nobody offers leads to."""
     if others:
@@ -90,7 +90,7 @@ def _warn_of_wrong(
     )
 
 
-def _leave_out_unread(stages: Sequence[Ends], links: Links, report: Report) -> Links:
+def _leave_out_unread(stages: Sequence[Ends], links: Links, report: CheckReport) -> Links:
     """Drop a transform that the only sink passes by; SeaTunnel runs such jobs without it."""
     read = {feeder for feeders in links.values() for feeder in feeders}
     for stage in stages:
@@ -106,7 +106,7 @@ def _leave_out_unread(stages: Sequence[Ends], links: Links, report: Report) -> L
     return links
 
 
-def _wire_strictly(stages: Sequence[Ends], report: Report, *, chain: bool) -> Links:
+def _wire_strictly(stages: Sequence[Ends], report: CheckReport, *, chain: bool) -> Links:
     before = len(report.mistakes)
     known = _known(stages, report)
     links: Links = {}
@@ -129,7 +129,7 @@ def _wire_strictly(stages: Sequence[Ends], report: Report, *, chain: bool) -> Li
     return links
 
 
-def _known(stages: Sequence[Ends], report: Report) -> dict[str, list[Ends]]:
+def _known(stages: Sequence[Ends], report: CheckReport) -> dict[str, list[Ends]]:
     """Return who offers each name; only sources may share one."""
     known: dict[str, list[Ends]] = {}
     for stage in stages:
@@ -148,7 +148,7 @@ def _known(stages: Sequence[Ends], report: Report) -> dict[str, list[Ends]]:
 
 
 def _feeders(
-    stage: Ends, known: Mapping[str, Sequence[Ends]], last: Ends | None, report: Report
+    stage: Ends, known: Mapping[str, Sequence[Ends]], last: Ends | None, report: CheckReport
 ) -> tuple[str, ...]:
     """Return the ids that feed a stage; `last` is read where a chain names nothing."""
     listed = f" Names that can be read: {', '.join(known)}." if known else ""
@@ -176,7 +176,7 @@ def _feeders(
     return tuple(dict.fromkeys(found))
 
 
-def _report_unread(stages: Sequence[Ends], links: Links, report: Report) -> None:
+def _report_unread(stages: Sequence[Ends], links: Links, report: CheckReport) -> None:
     read = {feeder for feeders in links.values() for feeder in feeders}
     for stage in stages:
         if stage.role is not Role.SINK and stage.id not in read:
@@ -188,7 +188,7 @@ def _report_unread(stages: Sequence[Ends], links: Links, report: Report) -> None
             )
 
 
-def _report_cycles(stages: Sequence[Ends], links: Links, report: Report) -> None:
+def _report_cycles(stages: Sequence[Ends], links: Links, report: CheckReport) -> None:
     """Report each circle of transforms once, at its first stage in the file."""
     left = {s.id: set(links[s.id]) for s in stages}
     by_id = {s.id: s for s in stages}
@@ -214,7 +214,7 @@ def _circle(left: Mapping[str, set[str]]) -> list[str]:
     return circle[at:] + circle[:at]
 
 
-def _report_circle(circle: Sequence[Ends], report: Report) -> None:
+def _report_circle(circle: Sequence[Ends], report: CheckReport) -> None:
     first = circle[0]
     place = first.at(first.inputs[0] if first.inputs else None)
     if len(circle) == 1:

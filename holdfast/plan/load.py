@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import PurePath
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.errors import JobFileError, JobFileProblem, SourceLocation
 from holdfast.model.tree import Block
 from holdfast.plan.formats.hocon import Read, parse_hocon
@@ -42,7 +42,7 @@ def parse_job(
     file: str,
     variables: Mapping[str, str],
     read: Read | None,
-    report: Report,
+    report: CheckReport,
     format: Format | None = None,
 ) -> Block | None:
     """Return the tree of a job, or report what is wrong with its text and return None.
@@ -108,7 +108,7 @@ def _parse(
     file: str,
     variables: Mapping[str, str],
     read: Read | None,
-    report: Report,
+    report: CheckReport,
     format: Format,
 ) -> Block:
     text = text.removeprefix(BOM)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import read_options
-from holdfast.connect.plugin import Context, Plugin
+from holdfast.connect.plugin import Plugin, PluginContext
 from holdfast.connect.registry import Registry
 from holdfast.connect.rows import Tables
 from holdfast.connect.transform import Transform
@@ -40,7 +40,7 @@ class StageOptions:
 
 
 @dataclass(frozen=True)
-class Choice:
+class TransformSelection:
     """Which transform applies to which table."""
 
     default: Transform[Any] | None
@@ -64,10 +64,10 @@ class Choice:
 
 def context_for(
     job: JobPlan, task: TaskPlan, stage: Stage, job_id: str, allow_python: bool
-) -> Context:
+) -> PluginContext:
     """Return where a stage's plug-in runs as part of a task."""
     periodic = job.mode is Mode.STREAMING or job.checkpoint_interval_ms is not None
-    return Context(
+    return PluginContext(
         job_id=job_id,
         job_name=job.name,
         stage=stage.id,
@@ -85,18 +85,20 @@ def wants_frames(settings: Mapping[str, str]) -> bool:
     return settings.get(BATCHES) == "false" or any(k.startswith(ROW_SETTINGS) for k in settings)
 
 
-def build_plugin(stage: Stage, registry: Registry, context: Context) -> Plugin[Any]:
+def build_plugin(stage: Stage, registry: Registry, context: PluginContext) -> Plugin[Any]:
     """Return the plug-in of a stage, with its options."""
     kind = _kind(stage, registry)
     return kind(stage_options(stage, kind).own, context)
 
 
-def choose_transform(stage: Stage, registry: Registry, context: Context) -> Choice:
+def choose_transform(
+    stage: Stage, registry: Registry, context: PluginContext
+) -> TransformSelection:
     """Return the transforms of a stage: one for all its tables, and those for named ones."""
     kind = _kind(stage, registry)
     assert issubclass(kind, Transform), f"{stage.id} is no transform"
     read = stage_options(stage, kind)
-    return Choice(
+    return TransformSelection(
         default=None if read.own is None else kind(read.own, context),
         pattern=getattr(read.common, "table_match_regex", None),
         tables={path: kind(own, context) for path, own in read.tables.items()},
@@ -122,7 +124,7 @@ def stage_whole(kind: type[Plugin[Any]], read: StageOptions) -> bool:
 
 
 def read_stage(
-    kind: type[Plugin[Any]], role: Role, block: Block, about: str, report: Report
+    kind: type[Plugin[Any]], role: Role, block: Block, about: str, report: CheckReport
 ) -> StageOptions | None:
     """Read all options of a plug-in, or report every mistake and return None."""
     before = len(report.mistakes)
@@ -138,7 +140,7 @@ def read_stage(
 
 
 def _table_options(
-    kind: type[Plugin[Any]], shared: Block, about: str, report: Report
+    kind: type[Plugin[Any]], shared: Block, about: str, report: CheckReport
 ) -> dict[str, Any]:
     """Read the blocks of `table_transform`, each against the transform's own options."""
     listed = shared.get("table_transform")
@@ -170,7 +172,7 @@ def _kind(stage: Stage, registry: Registry) -> type[Plugin[Any]]:
 def stage_options(stage: Stage, kind: type[Plugin[Any]]) -> StageOptions:
     """Return the options of a stage that was checked."""
     # The check has already said what to do about unknown options; here they are just left out.
-    report = Report(settled=True)
+    report = CheckReport(settled=True)
     read = read_stage(kind, stage.role, stage.options, f"{stage.role} {stage.plugin}", report)
     report.raise_if_any()
     assert read

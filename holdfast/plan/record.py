@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.errors import SourceLocation, UserError
 from holdfast.model.job import JobPlan
@@ -19,7 +19,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class JobSource:
     """A parsed job file and how it is to be read.  `name` wins over the file's job.name."""
 
     file: str
@@ -28,10 +28,10 @@ class Spec:
     lenient: bool = False
     allow_python: bool = False
 
-    def job(self, registry: Registry, report: Report | None = None) -> JobPlan:
+    def job(self, registry: Registry, report: CheckReport | None = None) -> JobPlan:
         """Check and plan the job.  Raises every mistake together."""
         # Without a report the job comes from a record: what it ignores was said at the submit.
-        report = report or Report(lenient=self.lenient, settled=self.lenient)
+        report = report or CheckReport(lenient=self.lenient, settled=self.lenient)
         python = self.allow_python
         job = check_job(self.tree, self.file, registry, report, name=self.name, allow_python=python)
         report.raise_if_any()
@@ -39,7 +39,7 @@ class Spec:
         return job
 
 
-def encode_spec(spec: Spec) -> str:
+def encode_spec(spec: JobSource) -> str:
     """Return a spec as text for a record."""
     kept = {
         "version": VERSION,
@@ -52,7 +52,7 @@ def encode_spec(spec: Spec) -> str:
     return json.dumps(kept, separators=(",", ":"))
 
 
-def decode_spec(text: str) -> Spec:
+def decode_spec(text: str) -> JobSource:
     """Read a spec back.  Raises `UserError` for one of a version that is not known."""
     kept = json.loads(text)
     if kept.get("version") != VERSION:
@@ -63,7 +63,7 @@ def decode_spec(text: str) -> Spec:
         )
     tree = _unpack(kept["tree"], kept["file"])
     assert isinstance(tree, Block)
-    return Spec(kept["file"], tree, kept["name"], kept["lenient"], kept["allow_python"])
+    return JobSource(kept["file"], tree, kept["name"], kept["lenient"], kept["allow_python"])
 
 
 def _pack(node: Node, file: str) -> list[Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.errors import SourceLocation
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 from holdfast.plan.syntax import ROLES
@@ -11,7 +11,7 @@ from holdfast.plan.syntax import ROLES
 NAME = "plugin_name"
 
 
-def shape_job(tree: Block, file: str, report: Report) -> Block:
+def shape_job(tree: Block, file: str, report: CheckReport) -> Block:
     """Return a job with env, source, transform and sink, whether or not its file has them all.
 
     A plug-in may be `{plugin_name: FakeSource, ...}`, `{FakeSource: {...}}`, or an entry of a
@@ -29,7 +29,7 @@ def shape_job(tree: Block, file: str, report: Report) -> Block:
     return Block(tuple(entries), tree.place)
 
 
-def _plugins(role: str, node: Node, report: Report) -> Items:
+def _plugins(role: str, node: Node, report: CheckReport) -> Items:
     match node:
         case Items(items=items):
             made = [p for item in items for p in _from_item(role, item, report)]
@@ -47,7 +47,7 @@ def _plugins(role: str, node: Node, report: Report) -> Items:
     return Items(tuple(made), node.place)
 
 
-def _from_item(role: str, item: Node, report: Report) -> Iterator[Block]:
+def _from_item(role: str, item: Node, report: CheckReport) -> Iterator[Block]:
     if isinstance(item, Block) and _name(item) is not None:
         yield _named(item)
     elif isinstance(item, Block) and len(item.entries) == 1:
@@ -59,7 +59,7 @@ def _from_item(role: str, item: Node, report: Report) -> Iterator[Block]:
         )
 
 
-def _from_entry(role: str, entry: Entry, report: Report) -> Iterator[Block]:
+def _from_entry(role: str, entry: Entry, report: CheckReport) -> Iterator[Block]:
     """Yield the plug-in that a key names; YAML writes one without options as nothing at all."""
     options = entry.node
     if isinstance(options, Scalar) and options.value is None:

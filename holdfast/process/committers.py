@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from holdfast.connect.registry import Registry
-from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers, Sink
+from holdfast.connect.sink import CommitEvent, CommitId, Committable, Leftovers, Sink
 from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.gather import StagedCommittable
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
@@ -66,7 +66,7 @@ class SinkTables:
     async def publish(self, version: int, order: CommitOrder) -> bool:
         """Make an order visible.  A sink does nothing for an identifier it has seen."""
         committables = [_committable(s) for s in order.staged]
-        identifier = Identifier(order.user, order.number, order.watermark)
+        identifier = CommitId(order.user, order.number, order.watermark)
 
         def commit() -> None:
             self._sink(order.life, order.sink).commit(identifier, committables)
@@ -219,11 +219,11 @@ def _forget(_built: object) -> None:
     """Have no use for what was built: it is kept elsewhere."""
 
 
-def _heard(order: ListenOrder, sink: str) -> Heard:
+def _heard(order: ListenOrder, sink: str) -> CommitEvent:
     """Return a commit as the listener of one sink hears of it."""
     made = (_committable(s) for s in order.staged or () if s.sink == sink)
-    return Heard(
-        Identifier(f"{order.user}{sink}", order.number, order.watermark),
+    return CommitEvent(
+        CommitId(f"{order.user}{sink}", order.number, order.watermark),
         tuple(c for c in made if not c.opening),
         savepoint=order.kind is CheckpointKind.SAVEPOINT,
         final=order.kind is CheckpointKind.FINAL,

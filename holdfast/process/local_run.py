@@ -26,7 +26,7 @@ from holdfast.master.admission import new_records
 from holdfast.master.master import Master
 from holdfast.master.ports import Points, Ports, Settings
 from holdfast.model import job as model
-from holdfast.plan.record import Spec, encode_spec
+from holdfast.plan.record import JobSource, encode_spec
 from holdfast.process.abandoned_runs import BLOBS, STORE, finish_dead_runs
 from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
@@ -96,7 +96,7 @@ class Embedded:
         """Begin to elect and to beat."""
         self._thread.start()
 
-    def submit(self, spec: Spec, job: model.JobPlan, job_id: str) -> None:
+    def submit(self, spec: JobSource, job: model.JobPlan, job_id: str) -> None:
         """Make a job's records durable; its tasks then start as soon as Spark is there."""
         self._job_id, self._story.name = job_id, job.name
         self._tables.allow(job.retry_times, job.retry_interval_s)
@@ -216,7 +216,7 @@ class Embedded:
             await self._cancel()
         await self._closing.wait()
 
-    async def _submit(self, spec: Spec, job: model.JobPlan, job_id: str) -> None:
+    async def _submit(self, spec: JobSource, job: model.JobPlan, job_id: str) -> None:
         token = secrets.token_hex(8)
         records = new_records(job_id, self._incarnation, token, encode_spec(spec), job)
         await self._led(lambda: self._leader().submit(*records))

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
-from holdfast.connect.arrow_rows import Batches
+from holdfast.connect.arrow_rows import ArrowRows
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Committable, Identifier, Leftovers, Sink, Staging
+from holdfast.connect.sink import CommitId, Committable, Leftovers, Sink, Staging
 from holdfast.errors import OutcomeUnknown, Unavailable
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.tree import Plain
@@ -129,7 +129,7 @@ class SinkBench:
     ) -> None:  # fmt: skip
         """Commit as a leader does: until it is said to be done, with a sink of its own each try."""
         made = committables.committables if isinstance(committables, Slice) else committables
-        identifier = Identifier(user, number, watermark)
+        identifier = CommitId(user, number, watermark)
         commit_until_done(sink, self.world.open, identifier, made, self.world.patience_s)
 
     def abort(self, one: Slice) -> None:
@@ -181,10 +181,10 @@ class SinkBench:
         made = (sink or self.world.open()).write(Tables([rows]), this)
         return Slice(first, end, tuple(as_stored(c) for c in made))
 
-    def _batches(self, first: int, end: int, pieces: int) -> Batches:
+    def _batches(self, first: int, end: int, pieces: int) -> ArrowRows:
         cuts = [first + (end - first) * n // pieces for n in range(pieces + 1)]
         splits: tuple[Plain, ...] = tuple([low, high] for low, high in pairwise(cuts))
-        return Batches(self.world.spark, self.world.table.columns, splits, read_numbers, 0)
+        return ArrowRows(self.world.spark, self.world.table.columns, splits, read_numbers, 0)
 
 
 def read_numbers(split: Plain) -> Iterator[pa.RecordBatch]:
@@ -202,7 +202,7 @@ def read_numbers(split: Plain) -> Iterator[pa.RecordBatch]:
 def commit_until_done(
     sink: Sink[Any] | None,
     open: Callable[[], Sink[Any]],
-    identifier: Identifier,
+    identifier: CommitId,
     committables: Sequence[Committable],
     patience_s: float,
 ) -> None:

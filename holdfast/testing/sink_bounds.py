@@ -3,7 +3,7 @@
 import time
 from statistics import median
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable
 from holdfast.testing.sink_bench import LIFE, SinkBench
 from holdfast.testing.store_bench import require, same
@@ -86,7 +86,7 @@ def what_was_staged_and_is_gone_fails_loudly(bench: SinkBench) -> None:
     bench.world.lose(lost.committables)
     for _ in range(2):
         try:
-            bench.world.open().commit(Identifier(user, 2), lost.committables)
+            bench.world.open().commit(CommitId(user, 2), lost.committables)
         except (Unavailable, OutcomeUnknown) as error:
             raise AssertionError(
                 f"broken promise: a loss that stays is not tried again for ever; seen: {error!r}"

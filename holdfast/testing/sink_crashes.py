@@ -1,6 +1,6 @@
 """What a sink promises when processes die between its calls, inside them, or before the answer."""
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.testing.sink_bench import SinkBench, Slice
 from holdfast.testing.sink_points import Points, spread
 from holdfast.testing.sink_process import committer, kill_inside
@@ -55,9 +55,9 @@ def a_repeated_commit_changes_nothing(bench: SinkBench) -> None:
         bench.commit(user, 7, one, again)
     bench.shows("once", one)
     with committer(bench.world.open, bench.world.patience_s) as other:
-        other.tell("commit", Identifier(user, 7), one.committables)
+        other.tell("commit", CommitId(user, 7), one.committables)
         same("another process repeats it", other.answer(bench.world.patience_s), "")
-        other.tell("commit", Identifier(user, 8), two.committables)
+        other.tell("commit", CommitId(user, 8), two.committables)
         same("and commits the next", other.answer(bench.world.patience_s), "")
     bench.commit(user, 8, two, sink)
     bench.commit(user, 7, one, sink)
@@ -74,7 +74,7 @@ def a_commit_cut_short_anywhere_is_finished_by_the_next(bench: SinkBench) -> Non
         user = bench.user()
         one, two = bench.write(4, pieces=2), bench.write()
         kill_inside(
-            bench.world.open, (Identifier(user, 1), one.committables), at, bench.world.patience_s
+            bench.world.open, (CommitId(user, 1), one.committables), at, bench.world.patience_s
         )
         bench.sweep(life="i2")  # another life of the job ends meanwhile
         bench.sweep(task="task-9")
@@ -91,7 +91,7 @@ def the_next_number_follows_a_commit_cut_short(bench: SinkBench) -> None:
     """Two commits are owed, the process dies inside the first: both come, each under its number."""
     user = bench.user()
     one, two, three = bench.write(), bench.write(), bench.write()
-    kill_inside(bench.world.open, (Identifier(user, 1), one.committables), 3, 60.0)
+    kill_inside(bench.world.open, (CommitId(user, 1), one.committables), 3, 60.0)
     for number, part in enumerate((one, two, three), 1):
         bench.commit(user, number, part)
     bench.shows("all that was owed", one, two, three)
@@ -104,7 +104,7 @@ def an_answer_may_be_lost(bench: SinkBench) -> None:
     """A commit is applied and its answer is lost; others commit; then it is made again."""
     user, sink = bench.user(), bench.world.open()
     one, two = bench.write(), bench.write()
-    sink.commit(Identifier(user, 1), one.committables)  # nobody hears that this went well
+    sink.commit(CommitId(user, 1), one.committables)  # nobody hears that this went well
     bench.foreign()
     bench.commit(user, 1, one, sink)
     bench.commit(user, 1, one)

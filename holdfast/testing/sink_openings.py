@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 
-from holdfast.connect.sink import Identifier, Opening
+from holdfast.connect.sink import CommitId, Opening
 from holdfast.testing.sink_bench import JOB, SinkBench, Slice, as_stored
 from holdfast.testing.sink_points import Points, spread
 from holdfast.testing.sink_process import committer, kill_inside
@@ -128,7 +128,7 @@ def a_first_commit_cut_short_anywhere_is_finished_by_the_next(bench: SinkBench, 
     for turn, at in enumerate(moments):
         life, user = f"kill{turn}", bench.user()
         one, two = _first(bench, life), bench.write(life=life)
-        order = (Identifier(user, 1), one.committables)
+        order = (CommitId(user, 1), one.committables)
         kill_inside(bench.world.open, order, at, bench.world.patience_s)
         bench.commit(user, 1, one)
         bench.shows(f"the new rows, after a kill at moment {at}", one)
@@ -148,7 +148,7 @@ def a_first_commit_that_was_paused_removes_nothing_later(bench: SinkBench, old: 
         life, user, ahead = f"hold{turn}", bench.user(), 1 + turn % 3
         parts = [_first(bench, life)]
         parts += [bench.write(life=life) for _ in range(ahead)]
-        with held(bench.world.open(), Identifier(user, 1), parts[0], at) as paused:
+        with held(bench.world.open(), CommitId(user, 1), parts[0], at) as paused:
             for number in range(ahead):
                 bench.commit(user, number + 1, parts[number])
             paused.wake(bench.world.patience_s)
@@ -168,7 +168,7 @@ def two_committers_may_race_to_empty_a_table(bench: SinkBench, old: Slice) -> No
             parts = [_first(bench, life), bench.write(life=life)]
             for number, part in enumerate(parts, 1):
                 for rival in (one, other):
-                    rival.tell("commit", Identifier(user, number), part.committables)
+                    rival.tell("commit", CommitId(user, number), part.committables)
                 said = [rival.answer(patience_s * 2) for rival in (one, other)]
                 require("each is told that it is done", said == ["", ""], said)
             bench.shows("the rows of both commits, and no older ones", *parts)

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from holdfast.connect.sink import Committable, Identifier, Sink
+from holdfast.connect.sink import CommitId, Committable, Sink
 from holdfast.errors import HoldfastError
 from holdfast.testing.sink_bench import commit_until_done
 from holdfast.testing.sink_points import Points
@@ -25,7 +25,7 @@ STARTED_S = 60.0
 KILLED = 9
 
 Open = Callable[[], Sink[Any]]
-Order = tuple[Identifier, Sequence[Committable]]
+Order = tuple[CommitId, Sequence[Committable]]
 
 
 @dataclass
@@ -118,7 +118,7 @@ def _commit(
     sink: Sink[Any],
     open: Open,
     patience_s: float,
-    identifier: Identifier,
+    identifier: CommitId,
     committables: Sequence[Committable],
 ) -> None:
     commit_until_done(sink, open, identifier, committables, patience_s)
@@ -131,7 +131,7 @@ def _home(open: Open) -> str:
 
 
 def _die_inside(
-    sink: Sink[Any], at: int, identifier: Identifier, committables: Sequence[Committable]
+    sink: Sink[Any], at: int, identifier: CommitId, committables: Sequence[Committable]
 ) -> None:
     with Points(at, lambda: os._exit(KILLED)).watching():
         sink.commit(identifier, committables)

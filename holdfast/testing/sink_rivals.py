@@ -4,7 +4,7 @@ import threading
 import time
 from typing import Any
 
-from holdfast.connect.sink import Identifier, Sink
+from holdfast.connect.sink import CommitId, Sink
 from holdfast.testing.sink_bench import SinkBench, Slice
 from holdfast.testing.sink_points import Hold, Points, spread
 from holdfast.testing.sink_process import committer
@@ -25,7 +25,7 @@ def two_live_committers_add_each_row_once(bench: SinkBench) -> None:
     with committer(open, patience_s) as one, committer(open, patience_s) as other:
         for number, part in enumerate(parts, 1):
             for rival in (one, other):
-                rival.tell("commit", Identifier(user, number), part.committables)
+                rival.tell("commit", CommitId(user, number), part.committables)
             said = [rival.answer(patience_s * 2) for rival in (one, other)]
             require("each of two committers is told that it is done", said == ["", ""], said)
     bench.shows("forty commits of two committers, nothing twice, nothing lost", *parts)
@@ -42,7 +42,7 @@ def an_old_committer_that_was_paused_changes_nothing(bench: SinkBench) -> None:
     for at, ahead in turns:
         user = bench.user()
         parts = bench.write_many(ahead + 1)
-        with held(bench.world.open(), Identifier(user, 1), parts[0], at) as old:
+        with held(bench.world.open(), CommitId(user, 1), parts[0], at) as old:
             for number in range(ahead):
                 bench.commit(user, number + 1, parts[number])
             old.wake(bench.world.patience_s)
@@ -62,7 +62,7 @@ def a_stranger_commits_inside_a_commit(bench: SinkBench) -> None:
     for at in spread(points.passed, HELD_MAX // 3):
         user = bench.user()
         one, two = bench.write_many(2)
-        with held(bench.world.open(), Identifier(user, 1), one, at) as paused:
+        with held(bench.world.open(), CommitId(user, 1), one, at) as paused:
             bench.foreign()
             paused.wake(bench.world.patience_s)
         bench.commit(user, 1, one)
@@ -81,7 +81,7 @@ def a_process_frozen_at_any_time_changes_nothing(bench: SinkBench) -> None:
             user = bench.user()
             parts = bench.write_many(4)
             began = time.monotonic()
-            old.tell("once", Identifier(user, 1), parts[0].committables)
+            old.tell("once", CommitId(user, 1), parts[0].committables)
             if turn == 0:  # an undisturbed one, to know how long it takes
                 old.answer(world.patience_s)
                 taken_s = time.monotonic() - began
@@ -111,7 +111,7 @@ CHECKS = (
 class _Held:
     """A thread that commits and is held at a moment inside."""
 
-    def __init__(self, sink: Sink[Any], identifier: Identifier, part: Slice, at: int) -> None:
+    def __init__(self, sink: Sink[Any], identifier: CommitId, part: Slice, at: int) -> None:
         self._hold = Hold()
         self._ended = threading.Event()
         self._thread = threading.Thread(
@@ -133,7 +133,7 @@ class _Held:
         self._thread.join(patience_s)
         require("a commit that was held ends", self._ended.is_set(), f"none after {patience_s} s")
 
-    def _run(self, sink: Sink[Any], identifier: Identifier, part: Slice, at: int) -> None:
+    def _run(self, sink: Sink[Any], identifier: CommitId, part: Slice, at: int) -> None:
         try:
             with Points(at, self._hold).watching():
                 sink.commit(identifier, part.committables)
@@ -143,7 +143,7 @@ class _Held:
             self._ended.set()
 
 
-def held(sink: Sink[Any], identifier: Identifier, part: Slice, at: int) -> _Held:
+def held(sink: Sink[Any], identifier: CommitId, part: Slice, at: int) -> _Held:
     """Return a commit that is held, as a context, just before a moment of it."""
     return _Held(sink, identifier, part, at)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.plugin import problems_of
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Sink
@@ -32,7 +32,7 @@ def _never() -> bool:
 
 
 def look_at_places(
-    job: JobPlan, registry: Registry, session: Callable[[], "SparkSession"], report: Report, *,
+    job: JobPlan, registry: Registry, session: Callable[[], "SparkSession"], report: CheckReport, *,
     allow_python: bool = False, cancelled: Callable[[], bool] = _never,
     at: Callable[[str], None] = lambda _: None,
 ) -> None:  # fmt: skip
@@ -58,7 +58,7 @@ class _Looking:
     job: JobPlan
     registry: Registry
     spark: "SparkSession"
-    report: Report
+    report: CheckReport
     allow_python: bool
     cancelled: Callable[[], bool]
     at: Callable[[str], None]

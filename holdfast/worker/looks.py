@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.core.task import WorkerId
 from holdfast.errors import Cancelled, HoldfastError, JobFileError, JobFileProblem
 from holdfast.plan.masking import masked_text
@@ -74,7 +74,7 @@ class _Look:
         self._place = place
         self._runner = runner
         self._tell = tell
-        self._report = Report()
+        self._report = CheckReport()
         self._until_s = time.monotonic() + order.within_s
         self._at = "Spark's start"
         self._spark: SparkSession | None = None

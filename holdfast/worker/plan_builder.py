@@ -14,7 +14,7 @@ from holdfast.connect.rows import Rows, Tables
 from holdfast.model.job import JobPlan, Role, Stage, TaskPlan
 from holdfast.model.table import KIND, Table
 from holdfast.plan.foresee import check_alike
-from holdfast.plan.plugins import Choice, choose_transform, context_for
+from holdfast.plan.plugins import TransformSelection, choose_transform, context_for
 from holdfast.worker.failures import explained
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Composer:
             for s in self.stages
             if getattr(registry.find(s.role, s.plugin), "repeatable", False)
         }
-        self.choices: dict[str, Choice] = {
+        self.choices: dict[str, TransformSelection] = {
             s.id: choose_transform(s, registry, context_for(job, task, s, job_id, python))
             for s in self.stages
             if s.role is Role.TRANSFORM

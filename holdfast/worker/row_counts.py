@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from holdfast.connect.arrow_rows import Moved
+from holdfast.connect.arrow_rows import ArrowCounts
 from holdfast.connect.inside import figures
 from holdfast.core.gather import Counts, Written
 
@@ -73,7 +73,7 @@ def first_job_s(spark: "SparkSession") -> float | None:
     return min((t.get().getTime() / 1000 for t in times if t.isDefined()), default=None)
 
 
-def _with(measured: Measured, moved: Sequence[Moved]) -> Measured:
+def _with(measured: Measured, moved: Sequence[ArrowCounts]) -> Measured:
     """Return Spark's figures with the rows that only its Python workers see."""
     return replace(
         measured,
@@ -95,7 +95,7 @@ class Tally:
         self._rejected = counts.rejected
         self._written = {(w.sink, w.table): (w.rows, w.bytes) for w in counts.written}
         self._latest = dict(counts.latest)
-        self._moving: dict[str, tuple[Measured, Sequence[Moved]]] = {}
+        self._moving: dict[str, tuple[Measured, Sequence[ArrowCounts]]] = {}
 
     def add_read(self, rows: int, rejected: int = 0) -> None:
         """Count what a finished slice has read, and how much of it was left out."""
@@ -114,7 +114,7 @@ class Tally:
         with self._lock:
             self._latest[source] = max(latest_ms, self._latest.get(source, latest_ms))
 
-    def watch(self, group: str, moved: Sequence[Moved] = ()) -> None:
+    def watch(self, group: str, moved: Sequence[ArrowCounts] = ()) -> None:
         """Note a job group whose Spark jobs run now, and what counts the rows they do not see."""
         with self._lock:
             self._moving[group] = Measured(), moved

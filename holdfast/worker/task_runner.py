@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from holdfast.connect.arrow_rows import Moved
+from holdfast.connect.arrow_rows import ArrowCounts
 from holdfast.connect.registry import Registry
 from holdfast.connect.rejects import Counting
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Sink, Staging, life_of
-from holdfast.connect.source import END, Budget, Nothing, Slice, Source
+from holdfast.connect.source import END, Budget, NoSlice, Slice, Source
 from holdfast.core.gather import Opened
 from holdfast.errors import Cancelled
 from holdfast.model.job import JobPlan, Role, Stage, TaskPlan
@@ -93,7 +93,7 @@ class Ready:
     slices: dict[str, Slice]
     composed: Composed
     watched: Watched
-    moved: list[Moved]
+    moved: list[ArrowCounts]
     rejects: list[Counting]
 
 
@@ -164,7 +164,7 @@ class TaskRun:
         """Return what comes after these positions."""
         if self.task.whole:
             budget = Budget(None, budget.now_s)
-        answers: dict[str, Slice | Nothing] = {}
+        answers: dict[str, Slice | NoSlice] = {}
         for stage, source in self.sources.items():
             with explained(self._stage(stage)):
                 answers[stage] = source.plan(positions.get(stage), budget)
@@ -254,7 +254,7 @@ class TaskRun:
             return first
         read: dict[str, Tables] = {}
         watched: Watched = []
-        moved: list[Moved] = []
+        moved: list[ArrowCounts] = []
         rejects: list[Counting] = []
         self.running.spark.sparkContext.setJobGroup(self.group, f"{self.task.id} reads", True)
         for stage_id, piece in slices.items():
@@ -290,7 +290,7 @@ class TaskRun:
         except Exception as error:  # noqa: BLE001  what failed first is raised by the caller
             log.warning("%s: staged rows could not be removed: %s", self.group, error)
 
-    def _write(self, sink: str, rows: Rows, staged: Made, moved: Sequence[Moved]) -> Measured:
+    def _write(self, sink: str, rows: Rows, staged: Made, moved: Sequence[ArrowCounts]) -> Measured:
         """Stage one table for one sink; return what its Spark jobs have moved.
 
         One table at a time, so that Spark's counters speak of that table.

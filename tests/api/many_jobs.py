@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.core.job import JobRecord, JobStatus
 from holdfast.core.pipeline import PipelineRecord
@@ -17,7 +17,7 @@ from holdfast.core.task import TaskStatus, WorkerId
 from holdfast.master.admission import new_records
 from holdfast.master.records import encode, history_key, job_key, pipeline_key
 from holdfast.plan.load import parse_job
-from holdfast.plan.record import Spec, encode_spec
+from holdfast.plan.record import JobSource, encode_spec
 from holdfast.store.contract import Put, Store
 from holdfast.store.open import open_store
 from tests.api.served import STREAM, TOKEN, Served, with_master
@@ -31,9 +31,9 @@ HERE = WorkerId("W1", "W1-1")
 
 
 def records(number: int, registry: Registry) -> tuple[JobRecord, tuple[PipelineRecord, ...]]:
-    tree = parse_job(STREAM, "job.conf", {}, None, Report())
+    tree = parse_job(STREAM, "job.conf", {}, None, CheckReport())
     assert tree
-    spec = Spec("job.conf", tree, f"job number {number}")
+    spec = JobSource("job.conf", tree, f"job number {number}")
     text = encode_spec(spec)
     return new_records(f"job-{number}", "1-1", f"t{number}", text, spec.job(registry))
 

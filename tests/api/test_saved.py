@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.core.job import JobStatus
 from holdfast.master.ports import Settings
-from holdfast.plan.record import Spec
+from holdfast.plan.record import JobSource
 from holdfast.store.open import open_store
 from tests.api.served import STREAM, Served, served, with_master
 
@@ -123,14 +123,14 @@ def test_a_life_that_ends_while_a_restart_is_planned_is_where_it_goes_on(
         await master.http.post("/api/jobs/a/restart", json={})
         await master.runs("a")
         await master.checkpoint("a")
-        planning, ended, plan = threading.Event(), threading.Event(), Spec.job
+        planning, ended, plan = threading.Event(), threading.Event(), JobSource.job
 
         def slowly(*given: Any) -> Any:
             planning.set()
             ended.wait()
             return plan(*given)
 
-        monkeypatch.setattr(Spec, "job", slowly)
+        monkeypatch.setattr(JobSource, "job", slowly)
         asking = asyncio.ensure_future(master.http.post("/api/jobs/a/restart", json={}))
         await asyncio.to_thread(planning.wait)
         await cancelled(master, "a", checkpoints=0)

@@ -26,7 +26,7 @@ from holdfast.cli.run import report_for
 from holdfast.client import Client
 from holdfast.errors import HoldfastError
 from holdfast.model.secret import Secret
-from holdfast.plan.record import Spec, encode_spec
+from holdfast.plan.record import JobSource, encode_spec
 from tests.chaos.engine.servers import free_ports
 from tests.compat.run import (
     BATCH_S_MAX,
@@ -204,7 +204,7 @@ def submit(client: Client, copy: Path, case: Case) -> Accepted:
     """Do what SeaTunnel's flags do here: `-c FILE -m cluster`."""
     report = report_for(copy, lenient=False, allow_unset=False)
     tree = read_tree(copy, case.variables, report)
-    text = encode_spec(Spec(str(copy), tree, lenient=report.lenient))
+    text = encode_spec(JobSource(str(copy), tree, lenient=report.lenient))
     return client.submit(text, secrets.token_hex(16), str(time.time_ns())[:18])
 
 

@@ -25,7 +25,7 @@ from holdfast.cli.run import report_for
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError
 from holdfast.model.job import JobPlan, Mode
-from holdfast.plan.record import Spec
+from holdfast.plan.record import JobSource
 from holdfast.process.local_run import Embedded
 from holdfast.process.run_outcome import Outcome, Status, admit
 from holdfast.spark import session as driver
@@ -97,11 +97,11 @@ def run_case(
     return ended
 
 
-def load(copy: Path, case: Case, registry: Registry) -> tuple[Spec, JobPlan, list[str]]:
+def load(copy: Path, case: Case, registry: Registry) -> tuple[JobSource, JobPlan, list[str]]:
     """Parse and check a job file as it comes through SeaTunnel's flag; return its warnings too."""
     report = report_for(copy, lenient=False, allow_unset=False)
     tree = read_tree(copy, case.variables, report)
-    spec = Spec(str(copy), tree, lenient=report.lenient)
+    spec = JobSource(str(copy), tree, lenient=report.lenient)
     return spec, spec.job(registry, report), [w.message for w in report.warnings]
 
 
@@ -111,7 +111,7 @@ def about_unknown(warnings: Sequence[str]) -> str:
     return f"warned of {unknown} unknown option(s), mistakes by our own flags" if unknown else ""
 
 
-def run(spec: Spec, job: JobPlan, case: Case, runner: Runner) -> Outcome:
+def run(spec: JobSource, job: JobPlan, case: Case, runner: Runner) -> Outcome:
     """Run a job until it ends; a streaming one until rows have moved, then cancel it."""
     number = str(time.time_ns())[:18]
     said = io.StringIO()

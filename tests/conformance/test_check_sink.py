@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.plugin import Context
-from holdfast.connect.sink import ANYBODY, Committable, Identifier, Leftovers, Opening
+from holdfast.connect.plugin import PluginContext
+from holdfast.connect.sink import ANYBODY, CommitId, Committable, Leftovers, Opening
 from holdfast.connectors.files.committer import Staged
 from holdfast.connectors.files.format import Format
 from holdfast.connectors.files.sink_options import DataSaveMode, LocalFileSinkOptions
@@ -27,7 +27,7 @@ from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
 class Copies(LocalFileSink):
     """Files stay staged, and every commit copies them anew."""
 
-    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+    def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         for source, target in _moves(self, committables):
             shutil.copy(source, target.with_stem(f"{target.stem}-{_count(target.parent)}"))
 
@@ -35,14 +35,14 @@ class Copies(LocalFileSink):
 class ForgetsUsers(LocalFileSink):
     """All users share their numbers."""
 
-    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
-        super().commit(Identifier("all", identifier.number), committables)
+    def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
+        super().commit(CommitId("all", identifier.number), committables)
 
 
 class LooksThenActs(LocalFileSink):
     """The number is looked up before, and written down after, the rows show."""
 
-    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+    def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         mark = Path(self.options.root) / ".holdfast" / f"last-{identifier.user}"
         last = json.loads(mark.read_text()) if mark.exists() else 0
         if identifier.number <= last:
@@ -54,7 +54,7 @@ class LooksThenActs(LocalFileSink):
 class Tears(LocalFileSink):
     """Files show one by one, as far as they are there."""
 
-    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+    def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         for source, target in _moves(self, committables):
             if source.exists():
                 source.rename(target)
@@ -80,7 +80,7 @@ class ShowsAtOnce(LocalFileSink):
 
     def write(self, *given: object) -> Sequence[Committable]:
         made = super().write(*given)  # type: ignore[arg-type]
-        self.commit(Identifier(str(given[1]), 1), made)
+        self.commit(CommitId(str(given[1]), 1), made)
         return made
 
 
@@ -89,14 +89,14 @@ class EmptiesAtOnce(LocalFileSink):
 
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         made = super().prepare(tables, opening)
-        self.commit(Identifier(f"{opening.life}.{time.monotonic_ns()}", 1), made)
+        self.commit(CommitId(f"{opening.life}.{time.monotonic_ns()}", 1), made)
         return made
 
 
 class EmptiesForEachPipeline(LocalFileSink):
     """Which life has emptied a folder is forgotten."""
 
-    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+    def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         for path in (Path(self.options.root) / ".holdfast" / "opened").glob("*"):
             path.unlink()
         super().commit(identifier, committables)
@@ -149,7 +149,7 @@ def _open(
     options = LocalFileSinkOptions(
         path=str(folder), file_format_type=Format.PARQUET, data_save_mode=mode
     )
-    return broken(options, Context("check", "check", "Sink[0]-LocalFile", Mode.STREAMING))
+    return broken(options, PluginContext("check", "check", "Sink[0]-LocalFile", Mode.STREAMING))
 
 
 def _read(folder: Path) -> Iterable[tuple[int, str]]:

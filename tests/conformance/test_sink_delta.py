@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import Committable
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.writer import DeltaSink
@@ -20,7 +20,7 @@ from tests.conformance.sink_checks import ALL, OPENINGS, chosen
 
 def open_sink(folder: Path, **modes: str) -> DeltaSink:
     options = DeltaSinkOptions(path=str(folder), **chosen(modes))
-    return DeltaSink(options, Context("check", "check", "Sink[0]-Delta", Mode.STREAMING))
+    return DeltaSink(options, PluginContext("check", "check", "Sink[0]-Delta", Mode.STREAMING))
 
 
 def read(folder: Path) -> Iterable[tuple[int, str]]:

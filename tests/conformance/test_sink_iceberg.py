@@ -11,7 +11,7 @@ import pytest
 from pyiceberg.table import StaticTable
 from pyspark.sql import SparkSession
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import Committable
 from holdfast.connectors.iceberg.catalog import open_catalog
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
@@ -27,7 +27,7 @@ def options(warehouse: Path, **modes: str) -> IcebergSinkOptions:
 
 
 def open_sink(warehouse: Path, **modes: str) -> IcebergSink:
-    context = Context("check", "check", "Sink[0]-Iceberg", Mode.STREAMING)
+    context = PluginContext("check", "check", "Sink[0]-Iceberg", Mode.STREAMING)
     return IcebergSink(options(warehouse, **modes), context)
 
 

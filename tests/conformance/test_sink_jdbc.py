@@ -10,7 +10,7 @@ import pymysql
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import Committable
 from holdfast.connectors.jdbc.database import Database
 from holdfast.connectors.jdbc.options import DataSaveMode, JdbcSinkOptions, SchemaSaveMode
@@ -71,7 +71,7 @@ def open_sink(place: Place, **modes: Any) -> JdbcSink:
         primary_keys=list(place.keys) or None,
         **modes,
     )
-    return Impatient(options, Context("check", "check", "Sink[0]-Jdbc", Mode.STREAMING))
+    return Impatient(options, PluginContext("check", "check", "Sink[0]-Jdbc", Mode.STREAMING))
 
 
 def read(place: Place) -> Iterable[tuple[int, str]]:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import Committable
 from holdfast.connectors.files.format import Format
 from holdfast.connectors.files.sink_options import DataSaveMode, LocalFileSinkOptions
@@ -23,7 +23,9 @@ def open_sink(folder: Path, mode: DataSaveMode = DataSaveMode.APPEND_DATA) -> Lo
     options = LocalFileSinkOptions(
         path=str(folder), file_format_type=Format.PARQUET, data_save_mode=mode
     )
-    return LocalFileSink(options, Context("check", "check", "Sink[0]-LocalFile", Mode.STREAMING))
+    return LocalFileSink(
+        options, PluginContext("check", "check", "Sink[0]-LocalFile", Mode.STREAMING)
+    )
 
 
 def visible(folder: Path) -> list[Path]:

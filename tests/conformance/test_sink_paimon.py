@@ -10,7 +10,7 @@ import pytest
 from pypaimon_rust.datafusion import PaimonCatalog, Table
 from pyspark.sql import SparkSession
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import Committable
 from holdfast.connectors.paimon.options import PaimonSinkOptions
 from holdfast.connectors.paimon.writer import PaimonSink
@@ -18,7 +18,7 @@ from holdfast.model.job import Mode
 from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
 from tests.conformance.sink_checks import ALL, LONG, OPENINGS, chosen
 
-CONTEXT = Context("check", "check", "Sink[0]-Paimon", Mode.STREAMING)
+CONTEXT = PluginContext("check", "check", "Sink[0]-Paimon", Mode.STREAMING)
 
 
 def open_sink(warehouse: Path, **modes: str) -> PaimonSink:

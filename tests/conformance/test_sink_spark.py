@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connectors.spark import SparkSink, SparkSinkOptions
 from holdfast.model.job import Mode
 from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
@@ -18,7 +18,7 @@ from tests.conformance.sink_checks import OPENINGS
 
 def open_sink(folder: Path, mode: Literal["append", "overwrite"]) -> SparkSink:
     options = SparkSinkOptions(format="parquet", path=str(folder), mode=mode)
-    return SparkSink(options, Context("check", "check", "Sink[0]-Spark", Mode.STREAMING))
+    return SparkSink(options, PluginContext("check", "check", "Sink[0]-Spark", Mode.STREAMING))
 
 
 def read(folder: Path) -> Iterable[tuple[int, str]]:

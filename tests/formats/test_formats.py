@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Identifier, Staging
+from holdfast.connect.sink import CommitId, Staging
 from holdfast.connect.source import Budget, Slice
 from holdfast.connectors.files.source import LocalFileSource
 from holdfast.connectors.files.writer import LocalFileSink
@@ -108,7 +108,7 @@ def frame_of(spark: SparkSession, made: list[Row], names: list[str]) -> DataFram
 def write(sink: LocalFileSink, frame: DataFrame) -> list[Path]:
     tables = Tables([Rows.of("db.t", frame)])
     sink.prepare([r.table for r in tables])
-    sink.commit(Identifier("r", 1), sink.write(tables, Staging("7", "p1t0", 1, 1)))
+    sink.commit(CommitId("r", 1), sink.write(tables, Staging("7", "p1t0", 1, 1)))
     files = (p for p in Path(sink.options.root).rglob("*") if p.is_file())
     return sorted(p for p in files if not any(part.startswith(".") for part in p.parts))
 

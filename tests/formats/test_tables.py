@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Identifier, Staging
+from holdfast.connect.sink import CommitId, Staging
 from tests.formats.matrix import KINDS, Row, differences, rows, single
 from tests.formats.test_formats import check, frame_of
 from tests.unit.connectors.jdbc.conftest import Server
@@ -61,7 +61,7 @@ def test_servers_have_what_we_write(server: Server, spark: SparkSession) -> None
     target = server.sink(table="formats")
     tables = Tables([Rows.of("db.formats", frame_of(spark, made, NAMES))])
     target.prepare([r.table for r in tables])
-    target.commit(Identifier("r", 1), target.write(tables, Staging("1", "t", 1, 1, "i")))
+    target.commit(CommitId("r", 1), target.write(tables, Staging("1", "t", 1, 1, "i")))
     if server.kind == "postgresql":
         found = server.run(f"SELECT id, {', '.join(NAMES)} FROM formats")
     else:

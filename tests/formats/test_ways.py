@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Identifier, Staging
+from holdfast.connect.sink import CommitId, Staging
 from holdfast.connect.source import Budget
 from tests.formats import outsiders as others
 from tests.formats.matrix import KINDS, shown
@@ -67,7 +67,7 @@ def differing(one: list[Any], other: list[Any]) -> list[str]:
 def put(sink: Any, rows: Rows, number: int = 1) -> None:
     sink.prepare([rows.table])
     staged = sink.write(Tables([rows]), Staging("1", "t", 1, number, "i"))
-    sink.commit(Identifier(f"u{number}", 1), staged)
+    sink.commit(CommitId(f"u{number}", 1), staged)
 
 
 @pytest.mark.parametrize("form", SOURCES)

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast.connect.arrow_rows import Batches
-from holdfast.connect.plugin import Context
+from holdfast.connect.arrow_rows import ArrowRows
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Identifier, Sink, Staging
+from holdfast.connect.sink import CommitId, Sink, Staging
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.writer import DeltaSink
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
@@ -43,7 +43,7 @@ class World:
         self, kind: str, name: str, by: Sequence[str] = (), keys: str = "", **options: str
     ) -> Sink[Any]:
         """Return a sink for one table; `options` are those of a new table."""
-        context = Context("7", "job", f"Sink[0]-{kind}", Mode.BATCH)
+        context = PluginContext("7", "job", f"Sink[0]-{kind}", Mode.BATCH)
         if kind == "delta":
             path = str(self.folder / "delta" / name)
             given = DeltaSinkOptions(path=path, partition_keys=list(by), table_properties=options)
@@ -73,7 +73,7 @@ class World:
         number = self.numbers["commits"] = self.numbers.get("commits", 0) + 1
         given = rows if isinstance(rows, Rows) else Rows.of("db.rows", rows)
         made = one.write(Tables([given]), Staging("7", "t", 1, number))
-        one.commit(Identifier("u", number), made)
+        one.commit(CommitId("u", number), made)
 
     def named(self, kind: str, name: str) -> str:
         """Return a table as the reference Spark calls it."""
@@ -139,7 +139,7 @@ class World:
 
         rows = Rows.of("db.rows", self.spark.sql(sql))
         splits = tuple(range(0, batch.num_rows, 2))
-        batches = Batches(self.spark, rows.table.columns, splits, read, 100)
+        batches = ArrowRows(self.spark, rows.table.columns, splits, read, 100)
         return Rows(rows.table, batches.frame, batches)
 
 

@@ -59,8 +59,8 @@ BUGS = (
         "holdfast/worker/opening.py",
         "made = sink.prepare(new, opening)\n",
         "made = sink.prepare(new, opening)\n"
-        "            from holdfast.connect.sink import Identifier\n"
-        "            sink.commit(Identifier('now', 1), made)\n"
+        "            from holdfast.connect.sink import CommitId\n"
+        "            sink.commit(CommitId('now', 1), made)\n"
         "            made = []\n",
         (
             "tests/unit/worker/test_embedded.py::"
@@ -72,10 +72,10 @@ BUGS = (
         "holdfast/worker/opening.py",
         "made = sink.prepare(new, opening)\n",
         "import time\n"
-        "            from holdfast.connect.sink import Identifier\n"
+        "            from holdfast.connect.sink import CommitId\n"
         "            own = f'{opening.life}.{time.monotonic_ns()}'\n"
         "            made = sink.prepare(new, Opening(own, opening.known, opening.earlier))\n"
-        "            sink.commit(Identifier(own, 1), made)\n"
+        "            sink.commit(CommitId(own, 1), made)\n"
         "            made = []\n",
         ("tests/chaos/test_save_modes.py::test_what_is_shown_stays_whoever_wakes",),
         "I79",

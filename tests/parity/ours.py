@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.rows import Rows
 from holdfast.connectors.sql.transform import Sql, SqlOptions
 from holdfast.errors import UserError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 AT_ONCE = 150
 """Expressions in one query: more make methods that Java does not compile."""
 
-CONTEXT = Context("1", "parity", "Transform[0]-Sql", Mode.BATCH)
+CONTEXT = PluginContext("1", "parity", "Transform[0]-Sql", Mode.BATCH)
 ZONE = "Asia/Shanghai"
 """The instants of the row have the offset of this zone."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.cli.first_job import first_job, init
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import describe
 from holdfast.connect.plugin import Plugin
 from holdfast.connect.registry import Registry
@@ -32,7 +32,7 @@ PAIRS = [(s, "LocalFile") for s in names(Role.SOURCE)] + [
 def test_a_first_job_passes_the_check(source: str, sink: str) -> None:
     kinds = REGISTRY.find(Role.SOURCE, source), REGISTRY.find(Role.SINK, sink)
     assert kinds[0] and kinds[1]
-    text, report = first_job(kinds[0], kinds[1]), Report()
+    text, report = first_job(kinds[0], kinds[1]), CheckReport()
     tree = parse_job(text, "job.conf", {"SHOP_PASSWORD": "x"}, lambda path: "", report)
     assert tree and check_job(tree, "job.conf", REGISTRY, report), report.mistakes
     assert not report.mistakes

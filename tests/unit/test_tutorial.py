@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import Committable, Heard, Identifier
+from holdfast import CommitEvent, CommitId, Committable
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial-connector.md"
 LINES_MAX = 35
@@ -29,7 +29,7 @@ def test_the_printed_listener_remembers(tmp_path: Path) -> None:
     sink = made["Counted"](made["CountedOptions"](file=str(tmp_path / "count")), None)
     rows, state = (Committable(1, "t", 1, 1, None),), None
     for number, (held, final) in enumerate([(rows, False), ((), False), (rows, True)], 1):
-        heard = Heard(Identifier("u", number), held, final=final)
+        heard = CommitEvent(CommitId("u", number), held, final=final)
         again = sink.listen(heard, state)
         state = sink.listen(heard, state)
         assert state == again

@@ -18,7 +18,7 @@ from holdfast.api.seatunnel.views import StopJob, Stopped, StoppedOne, Submitted
 from holdfast.api.service import Api
 from holdfast.api.shapes import CheckText
 from holdfast.api.views import Submit
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.core.job import TERMINAL
 from holdfast.errors import UserError
 from holdfast.plan.record import encode_spec
@@ -98,7 +98,7 @@ class OrdersV2:
             raise UserError(f"Send 1 to {JOBS_MAX} jobs at once.", code="request")
         several = [_one_of_several(each) for each in ask.body]
         for text, asked in several:
-            report = Report(lenient=True)
+            report = CheckReport(lenient=True)
             spec = await asyncio.to_thread(self.api.reader.spec, _asked(text, asked), report)
             await asyncio.to_thread(spec.job, self.api.registry, report)
         return [await self._submit(text, asked) for text, asked in several]
@@ -137,7 +137,7 @@ class OrdersV2:
             raise UserError("The restoreSourceJobId is no good.", code="job.id")
         if asked.jobId and not JOB_ID.fullmatch(asked.jobId):
             raise UserError("The jobId is no good.", code="job.id")
-        report = Report(lenient=True)
+        report = CheckReport(lenient=True)
         spec = await asyncio.to_thread(self.api.reader.spec, _asked(text, asked), report)
         job_id = asked.jobId or str(time.time_ns())[:18]
         token = await self._token(text, asked) if asked.jobId else secrets.token_hex(16)

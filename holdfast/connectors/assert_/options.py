@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.literals import Given
 from holdfast.connect.options import option, options
 from holdfast.connect.schema import type_from_node
@@ -23,7 +23,7 @@ class FieldType:
     type_text = "type"
 
     @classmethod
-    def from_node(cls, node: Node, where: str, report: Report) -> "FieldType | None":
+    def from_node(cls, node: Node, where: str, report: CheckReport) -> "FieldType | None":
         """Read the type; mistakes in it are reported."""
         found = type_from_node(node, where, report)
         return cls(found) if found else None

@@ -7,7 +7,7 @@ Spark.  Rules for the number of rows hold for the whole job and are checked when
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import ANYBODY, Committable, Opening, Sink, Staging, Writing
 from holdfast.connectors.assert_.checks import Check, field_checks, table_failures
@@ -30,7 +30,7 @@ class Assert(Sink[AssertOptions]):
     guarantee: ClassVar[Guarantee] = Guarantee.AT_LEAST_ONCE
     because = "rows are checked as they come"
 
-    def __init__(self, options: AssertOptions, context: Context) -> None:
+    def __init__(self, options: AssertOptions, context: PluginContext) -> None:
         super().__init__(options, context)
         self._checked: set[str] = set()
         self._seen: set[str] = set()

@@ -7,7 +7,7 @@ may be removed.  Files that were moved and never named are left to the table's V
 
 from collections.abc import Sequence
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.connectors.delta.library import DeltaLog, same_columns
 from holdfast.connectors.delta.log_tails import TailLog, Tails
 from holdfast.connectors.delta.staged_files import File, Staged
@@ -20,7 +20,7 @@ TRIES = 10
 
 
 def commit(
-    identifier: Identifier,
+    identifier: CommitId,
     place: Place,
     staged: Sequence[Staged],
     tails: Tails,
@@ -48,7 +48,7 @@ def commit(
     )
 
 
-def check(identifier: Identifier, place: Place, staged: Sequence[Staged], tails: Tails) -> None:
+def check(identifier: CommitId, place: Place, staged: Sequence[Staged], tails: Tails) -> None:
     """Raise UserError if the commit is not made, and files it needs are gone."""
     files = [file for one in staged for file in one.files]
     missing = first_gone(place, files)
@@ -56,14 +56,14 @@ def check(identifier: Identifier, place: Place, staged: Sequence[Staged], tails:
         raise lost("Delta", place, missing)
 
 
-def _bring(place: Place, identifier: Identifier, files: Sequence[File], tails: Tails) -> None:
+def _bring(place: Place, identifier: CommitId, files: Sequence[File], tails: Tails) -> None:
     """Move files to where the table has them, unless somebody has."""
     missing = move(place, files)
     if missing and not _is_made(identifier, place, tails):
         raise lost("Delta", place, missing[0])
 
 
-def _is_made(identifier: Identifier, place: Place, tails: Tails) -> bool:
+def _is_made(identifier: CommitId, place: Place, tails: Tails) -> bool:
     return tails.latest(place, identifier.user).last(identifier.user) >= identifier.number
 
 
@@ -75,7 +75,7 @@ def _loaded(place: Place) -> DeltaLog:
 
 
 def _added(
-    log: DeltaLog | TailLog, identifier: Identifier, files: Sequence[File], order: Order | None
+    log: DeltaLog | TailLog, identifier: CommitId, files: Sequence[File], order: Order | None
 ) -> bool:
     if isinstance(log, TailLog):
         return log.add(identifier, files)

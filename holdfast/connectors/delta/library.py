@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from holdfast.connect.library import load_library
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.connectors.delta.log_lines import facts
 from holdfast.connectors.delta.staged_files import File
 from holdfast.connectors.delta.types import from_delta, refusals
@@ -133,9 +133,7 @@ class DeltaLog:
             raise _unreadable(self.place, error) from error
         return -1 if found is None else int(found)
 
-    def add(
-        self, identifier: Identifier, files: Sequence[File], order: Order | None = None
-    ) -> bool:
+    def add(self, identifier: CommitId, files: Sequence[File], order: Order | None = None) -> bool:
         """Add files and the number on top of this state; False if the state has moved on.
 
         Under an order, what is there goes in the same version, and the columns become others.
@@ -213,7 +211,7 @@ def _only_said(place: Place) -> Iterator[None]:
         log.warning("The log of %s was not shortened: %s", place.url, error)
 
 
-def unknown(identifier: Identifier, place: Place, error: Exception) -> OutcomeUnknown:
+def unknown(identifier: CommitId, place: Place, error: Exception) -> OutcomeUnknown:
     """Return the error for a commit that may have been made."""
     return OutcomeUnknown(
         f"Delta cannot tell whether commit {identifier.number} to {place.url} was made: {error}."

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.connectors.delta.staged_files import File
 
 USER, NUMBER, WATERMARK = "holdfast.user", "holdfast.number", "holdfast.watermark"
@@ -23,7 +23,7 @@ SKIPPED = (b'{"add":', b'{"remove":', b'{"commitInfo":', b'{"cdc":')
 """How lines begin that change neither the columns nor anybody's number."""
 
 
-def facts(identifier: Identifier) -> dict[str, str]:
+def facts(identifier: CommitId) -> dict[str, str]:
     """Return what the commit info says of us."""
     found = {USER: identifier.user, NUMBER: str(identifier.number)}
     if identifier.watermark is not None:
@@ -32,7 +32,7 @@ def facts(identifier: Identifier) -> dict[str, str]:
 
 
 def written(
-    identifier: Identifier, files: Sequence[File], partitions: Sequence[str], now_ms: int
+    identifier: CommitId, files: Sequence[File], partitions: Sequence[str], now_ms: int
 ) -> bytes:
     """Return the content of a version that adds files and the user's number."""
     about = {

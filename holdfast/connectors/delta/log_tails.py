@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.connectors.delta.library import TRIES, DeltaLog, shorten, unknown
 from holdfast.connectors.delta.log_lines import written
 from holdfast.connectors.delta.log_tail import Astray, CannotLink, Tail
@@ -98,7 +98,7 @@ class TailLog:
         assert user == self._tail.user, "a tail is for one user"
         return self._tail.number
 
-    def add(self, identifier: Identifier, files: Sequence[File]) -> bool:
+    def add(self, identifier: CommitId, files: Sequence[File]) -> bool:
         """Add files and the number on top of this state; False if the state has moved on."""
         assert identifier.user == self._tail.user, "a tail is for one user"
         key = self.place.path, identifier.user
@@ -121,7 +121,7 @@ class TailLog:
             shorten(self.place)
         return True
 
-    def _committed(self, identifier: Identifier, content: bytes) -> Tail | None:
+    def _committed(self, identifier: CommitId, content: bytes) -> Tail | None:
         """Make the next version that is free, as long as nobody has committed this number."""
         tail = self._tail
         for _ in range(TRIES):

@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.connect.library import need_library
-from holdfast.connect.plugin import Context, problems_of
+from holdfast.connect.plugin import PluginContext, problems_of
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import (
     ANYBODY,
+    CommitEvent,
+    CommitId,
     Committable,
-    Heard,
-    Identifier,
     Leftovers,
     Opening,
     Sink,
@@ -101,7 +101,7 @@ clustering, type widening, and every other table feature that who adds files mus
 vectors, the change data feed and append-only tables are written to as they are.
 """
 
-    def __init__(self, options: DeltaSinkOptions, context: Context) -> None:
+    def __init__(self, options: DeltaSinkOptions, context: PluginContext) -> None:
         super().__init__(options, context)
         self._tails = Tails()
         self._keeps: set[str] = set()  # tables whose columns are not this life's to choose
@@ -158,7 +158,7 @@ vectors, the change data feed and append-only tables are written to as they are.
         write = partial(self._write, mark_of(staging.life))
         return stage_each(tables, staging, write, self.abort)
 
-    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+    def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Add staged files to the logs of their tables."""
         staged = [_staged(c) for c in committables if not c.opening]
         orders = orders_of(committables)
@@ -180,7 +180,7 @@ vectors, the change data feed and append-only tables are written to as they are.
         """Whether partitions are to be marked."""
         return self.options.mark_done is not None
 
-    def listen(self, commit: Heard, state: Plain) -> Plain:
+    def listen(self, commit: CommitEvent, state: Plain) -> Plain:
         """Mark the partitions that are done."""
         touched = {p: None for c in commit.committables for p in _partitions(c)}
         return MarkDone(self.options, self._place).heard(commit, touched, state)

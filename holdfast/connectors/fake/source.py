@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from holdfast.connect.literals import literal, row_values, text_literal
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.source import END, IDLE, Budget, Nothing, Slice, Source
+from holdfast.connect.source import END, IDLE, Budget, NoSlice, Slice, Source
 from holdfast.connectors.fake.options import FakeOptions, FakeRow, FakeTable
 from holdfast.connectors.fake.values import PAIRS, PAIRS_SQL, ROW, Values
 from holdfast.model.job import Mode
@@ -43,7 +43,7 @@ schema { fields { id = bigint, name = string } }
 """
     repeatable = True
 
-    def __init__(self, options: FakeOptions, context: Context) -> None:
+    def __init__(self, options: FakeOptions, context: PluginContext) -> None:
         super().__init__(options, context)
         self._round = -1
         self._round_began_s = 0.0
@@ -62,7 +62,7 @@ schema { fields { id = bigint, name = string } }
         """Return the tables as the options declare them."""
         return tuple(self._table(t) for t in self.options.tables)
 
-    def plan(self, position: Plain, budget: Budget) -> Slice | Nothing:
+    def plan(self, position: Plain, budget: Budget) -> Slice | NoSlice:
         """Return the next round, or all of them; `position` is [rounds done, rows of the next].
 
         A round is cut where the budget has not enough rows for it.

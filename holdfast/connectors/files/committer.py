@@ -20,7 +20,7 @@ from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.connectors.files.opening import (
     HIDDEN,
     KEPT_S,
@@ -88,7 +88,7 @@ def look_at(order: Order) -> Opened:
 
 
 def commit(
-    identifier: Identifier,
+    identifier: CommitId,
     staged: Sequence[Staged],
     orders: Sequence[Order] = (),
     look: Callable[[Order], Opened] = look_at,
@@ -126,7 +126,7 @@ def unfinished(root: Path) -> set[str]:
 class _Log:
     """The commits of one user in one folder."""
 
-    def __init__(self, root: Path, identifier: Identifier) -> None:
+    def __init__(self, root: Path, identifier: CommitId) -> None:
         self.root = root
         self.identifier = identifier
         self.folder = root / HIDDEN / COMMITS

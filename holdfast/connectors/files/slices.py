@@ -11,7 +11,7 @@ None of them grows with the number of files read.
 from collections.abc import Sequence
 from itertools import takewhile
 
-from holdfast.connect.source import END, IDLE, Nothing, Slice
+from holdfast.connect.source import END, IDLE, NoSlice, Slice
 from holdfast.connectors.files.discovery import Found
 from holdfast.model.tree import Plain
 
@@ -28,7 +28,7 @@ def everything(listing: Listing, names: Sequence[Sequence[str]]) -> Slice:
 
 def in_order(
     listing: Listing, names: Sequence[Sequence[str]], position: Plain, rows: int
-) -> Slice | Nothing:
+) -> Slice | NoSlice:
     """Return the next files by table and path, about `rows` rows of them, at least one file."""
     place = position if isinstance(position, dict) else {}
     if place.get("done"):
@@ -50,7 +50,7 @@ def in_order(
 def as_they_come(
     listing: Listing, names: Sequence[Sequence[str]], position: Plain, rows: int | None,
     before_ns: int, earlier: Listing = (),
-) -> Slice | Nothing:  # fmt: skip
+) -> Slice | NoSlice:  # fmt: skip
     """Return files that are new since the position, oldest first, up to the first to wait for.
 
     One that changed before `before_ns` need not be waited for, nor one that was moved there and

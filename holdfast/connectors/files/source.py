@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.connect.arrow_rows import Batches
+from holdfast.connect.arrow_rows import ArrowRows
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.source import Budget, Nothing, Slice, Source
+from holdfast.connect.source import Budget, NoSlice, Slice, Source
 from holdfast.connectors.files.declared_columns import kept
 from holdfast.connectors.files.discovery import (
     Found,
@@ -95,7 +95,7 @@ schema { fields { id = bigint, name = string } }
         known = [self._known(table) for table in self.options.tables]
         return None if None in known else tuple(t for t in known if t)
 
-    def plan(self, position: Plain, budget: Budget) -> Slice | Nothing:
+    def plan(self, position: Plain, budget: Budget) -> Slice | NoSlice:
         """Return the files to read next.  Raises UserError if a path does not exist."""
         if not self._continuous:
             return self._bounded(position, budget)
@@ -117,7 +117,7 @@ schema { fields { id = bigint, name = string } }
             except OSError as error:
                 yield f"LocalFile cannot read {path}: {why(error)}."
 
-    def _bounded(self, position: Plain, budget: Budget) -> Slice | Nothing:
+    def _bounded(self, position: Plain, budget: Budget) -> Slice | NoSlice:
         """Return which of the files come next that were there when this attempt began."""
         if self._found is None:
             self._found = self._look()
@@ -169,7 +169,7 @@ schema { fields { id = bigint, name = string } }
 
     def _batches(
         self, spark: "SparkSession", table: FileTable, files: list[str], names: list[str]
-    ) -> Batches | None:
+    ) -> ArrowRows | None:
         """Return the files as Arrow reads them, where it reads them as Spark does."""
         if not self.context.batches or not self._by_arrow or names or not files:
             return None

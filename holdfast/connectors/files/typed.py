@@ -6,7 +6,7 @@ Spark's tasks do it in Python, with Arrow where a file is plain.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from holdfast.connect.arrow_rows import Batches
+from holdfast.connect.arrow_rows import ArrowRows
 from holdfast.connect.arrow_types import arrow_schema
 from holdfast.connect.rejects import Rejects, RowErrors
 from holdfast.connect.rows import Rows
@@ -56,7 +56,7 @@ def read_typed(
         read = JsonReader(JsonRows(inside, spelling), folders, order, judge)
         splits, size = divide(files, spark.sparkContext.defaultParallelism)
         numbered = cast(tuple[Plain, ...], tuple([n, part] for n, part in enumerate(splits)))
-        batches = Batches(spark, columns, numbered, read, size)
+        batches = ArrowRows(spark, columns, numbered, read, size)
         if travel and arrow_schema(columns) is not None:
             return Rows(made, batches.frame, batches, rejects)
         return Rows(made, batches.frame, None, rejects, batches.moved)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import (
     ANYBODY,
+    CommitEvent,
+    CommitId,
     Committable,
-    Heard,
-    Identifier,
     Leftovers,
     Opening,
     Sink,
@@ -111,7 +111,7 @@ file_format_type = parquet
             raise
         return committables
 
-    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+    def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Move staged files to where readers see them."""
         staged = [_staged(c) for c in committables if not c.opening]
         commit(identifier, staged, [order_of(c) for c in committables if c.opening])
@@ -125,7 +125,7 @@ file_format_type = parquet
         """Whether partitions are to be marked."""
         return self.options.mark_done is not None
 
-    def listen(self, commit: Heard, state: Plain) -> Plain:
+    def listen(self, commit: CommitEvent, state: Plain) -> Plain:
         """Mark the partitions that are done."""
         keys = self.options.partition_by or ()
         touched = {p: None for c in commit.committables for p in _partitions(c, keys)}

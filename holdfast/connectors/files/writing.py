@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.connect.arrow_rows import Batches
+from holdfast.connect.arrow_rows import ArrowRows
 from holdfast.connect.rows import Rows, aliased, projected
 from holdfast.connectors.files.format import Format
 from holdfast.connectors.files.formats.xml import check_names
@@ -88,7 +88,7 @@ def stage(
     return _by_frame(rows.visible, options, layout, folder)
 
 
-def _batches(rows: Rows, options: "LocalFileSinkOptions", layout: Layout) -> Batches | None:
+def _batches(rows: Rows, options: "LocalFileSinkOptions", layout: Layout) -> ArrowRows | None:
     """Return rows as tasks write them without Spark's engine; None if only Spark writes such."""
     if rows.batches is None or options.format is not Format.PARQUET or layout.partitions:
         return None

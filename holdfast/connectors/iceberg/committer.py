@@ -8,7 +8,7 @@ files of the table.
 
 from collections.abc import Callable, Sequence
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.connectors.iceberg.staged_files import File, Staged
 from holdfast.connectors.iceberg.table import IcebergTable
 from holdfast.connectors.lake.location import Place
@@ -22,7 +22,7 @@ Load = Callable[[], IcebergTable]
 
 
 def commit(
-    identifier: Identifier, load: Load, place: Place, staged: Sequence[Staged], order: Order | None
+    identifier: CommitId, load: Load, place: Place, staged: Sequence[Staged], order: Order | None
 ) -> None:
     """Make what was staged for one table visible, and do before what the save modes say.
 
@@ -52,7 +52,7 @@ def commit(
 
 
 def check(
-    identifier: Identifier, load: Load, place: Place, staged: Sequence[Staged], order: Order | None
+    identifier: CommitId, load: Load, place: Place, staged: Sequence[Staged], order: Order | None
 ) -> None:
     """Raise UserError if the commit is not made, and files it needs are gone."""
     files = [file for one in staged for file in one.files]
@@ -61,7 +61,7 @@ def check(
         raise lost("Iceberg", place, missing)
 
 
-def _bring(identifier: Identifier, load: Load, place: Place, files: Sequence[File]) -> bool:
+def _bring(identifier: CommitId, load: Load, place: Place, files: Sequence[File]) -> bool:
     """Move files to where the table has them, unless somebody has; False if all is done."""
     missing = move(place, files)
     if missing and load().last(identifier.user) < identifier.number:

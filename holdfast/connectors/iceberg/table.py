@@ -9,7 +9,7 @@ it: we look again.  The number is in the snapshot and, as snapshots expire, a pr
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.connectors.iceberg.append import append_to, change_of
 from holdfast.connectors.iceberg.library import iceberg, troubles
 from holdfast.connectors.iceberg.locations import place_of
@@ -188,7 +188,7 @@ class IcebergTable:
         return max(found)
 
     def add(
-        self, identifier: Identifier, files: Sequence[File], location: str, *,
+        self, identifier: CommitId, files: Sequence[File], location: str, *,
         by_name: bool = False, order: Order | None = None,
     ) -> bool:  # fmt: skip
         """Add files and the number on top of this state; False if the state has moved on.
@@ -252,7 +252,7 @@ class IcebergTable:
         return True
 
     def _transaction(
-        self, identifier: Identifier, files: Sequence[File], location: str, by_name: bool,
+        self, identifier: CommitId, files: Sequence[File], location: str, by_name: bool,
         order: Order | None,
     ) -> "Transaction":  # fmt: skip
         facts = {USER: identifier.user, NUMBER: str(identifier.number)}

@@ -8,7 +8,7 @@ a snapshot of the same user.
 import logging
 from collections.abc import Callable
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.connectors.iceberg.table import IcebergTable
 from holdfast.connectors.lake.tags import tag_of
 from holdfast.errors import Unavailable
@@ -18,9 +18,7 @@ TRIES = 10
 log = logging.getLogger("holdfast")
 
 
-def tag_savepoint(
-    load: Callable[[], IcebergTable | None], identifier: Identifier, job: str
-) -> None:
+def tag_savepoint(load: Callable[[], IcebergTable | None], identifier: CommitId, job: str) -> None:
     """Tag the snapshot of a savepoint's commit in one table, unless it has its tag.
 
     Where nothing was staged since, that is the snapshot of the user's last commit before.

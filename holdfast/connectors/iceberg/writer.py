@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from holdfast.connect.library import need_library
-from holdfast.connect.plugin import Context, problems_of
+from holdfast.connect.plugin import PluginContext, problems_of
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import (
     ANYBODY,
+    CommitEvent,
+    CommitId,
     Committable,
-    Heard,
-    Identifier,
     Leftovers,
     Opening,
     Sink,
@@ -99,7 +99,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
 | `sql` | A database that `uri` names, such as `postgresql+psycopg://...`. With SQLite, one committer that stops may hold up all others: take `hadoop` instead. |
 """  # noqa: E501  a row of a table is one line
 
-    def __init__(self, options: IcebergSinkOptions, context: Context) -> None:
+    def __init__(self, options: IcebergSinkOptions, context: PluginContext) -> None:
         super().__init__(options, context)
         self._opened: Any = None
         self._keeps: set[str] = set()  # tables whose columns are not this life's to choose
@@ -171,7 +171,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
         write = partial(self._write, mark_of(staging.life))
         return stage_each(tables, staging, write, self.abort)
 
-    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+    def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Add staged files to their tables."""
         orders = orders_of(committables)
         parts: dict[str, list[Staged]] = {where: [] for where in orders}
@@ -193,7 +193,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
         """Whether partitions are to be marked, or savepoints to be tagged."""
         return self.options.mark_done is not None or self.options.savepoint_tag
 
-    def listen(self, commit: Heard, state: Plain) -> Plain:
+    def listen(self, commit: CommitEvent, state: Plain) -> Plain:
         """Tag the snapshot of a savepoint, and mark the partitions that are done."""
         if commit.savepoint and self.options.savepoint_tag:
             for name in tables_like(self._catalog, self.options):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 
-from holdfast.connect.sink import Identifier, Leftovers
+from holdfast.connect.sink import CommitId, Leftovers
 from holdfast.connectors.jdbc.database import LEDGER, Database, Session
 from holdfast.connectors.jdbc.opening import Order, key_of, run_before, run_inside
 from holdfast.connectors.jdbc.query import Insert, read_insert
@@ -28,7 +28,7 @@ Counted = tuple[Content, int]
 
 
 def commit(
-    database: Database, identifier: Identifier, staged: Sequence[Counted], orders: Sequence[Order],
+    database: Database, identifier: CommitId, staged: Sequence[Counted], orders: Sequence[Order],
     attempts: int,
 ) -> None:  # fmt: skip
     """Make staged rows visible, unless that has been done, and remove the staging tables.
@@ -63,7 +63,7 @@ def sweep(database: Database, leftovers: Leftovers) -> None:
 
 
 def _commit(
-    database: Database, session: Session, identifier: Identifier, staged: Sequence[Counted],
+    database: Database, session: Session, identifier: CommitId, staged: Sequence[Counted],
     orders: Sequence[Order],
 ) -> None:  # fmt: skip
     key = key_of(identifier.user)
@@ -99,7 +99,7 @@ def _commit(
 
 
 def _check_there(
-    database: Database, session: Session, identifier: Identifier, staged: Sequence[Counted]
+    database: Database, session: Session, identifier: CommitId, staged: Sequence[Counted]
 ) -> None:
     there = {s.table for s in database.find_stages(session)}
     gone = [content for content, _ in staged if not there.issuperset(content.tables)]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Literal, cast
 
-from holdfast.connect.sink import Committable, Identifier
+from holdfast.connect.sink import CommitId, Committable
 from holdfast.connectors.jdbc.database import LEDGER, Database, Name, Session
 from holdfast.errors import UserError
 from holdfast.model.tree import Plain
@@ -80,7 +80,7 @@ def is_opened(session: Session, life: str, table: Name) -> bool:
 
 
 def run_before(
-    database: Database, session: Session, identifier: Identifier, orders: Iterable[Order],
+    database: Database, session: Session, identifier: CommitId, orders: Iterable[Order],
     check: Callable[[], None],
 ) -> None:  # fmt: skip
     """Do what ends a transaction, unless it was done; where nothing does, do nothing.

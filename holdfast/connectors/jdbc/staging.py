@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from holdfast.connect.arrow_rows import Batches, raised_by_tasks
+from holdfast.connect.arrow_rows import ArrowRows, raised_by_tasks
 from holdfast.connect.rows import Rows
 from holdfast.connectors.jdbc.columns import sent, staged_name
 from holdfast.connectors.jdbc.database import STAGE, Database, Found, Loading, Staged
@@ -106,7 +106,7 @@ def _exact(rows: Rows, target: Target, columns: Sequence[str]) -> tuple[Exact, .
     return checks(target.shown, listed)
 
 
-def _batches(rows: Rows, target: Target) -> Batches | None:
+def _batches(rows: Rows, target: Target) -> ArrowRows | None:
     """Return the rows as tasks load them, where every column goes as it comes."""
     if rows.batches is None or target.ordered:
         return None

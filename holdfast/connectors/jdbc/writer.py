@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import (
     ANYBODY,
+    CommitId,
     Committable,
-    Identifier,
     Leftovers,
     Opening,
     Sink,
@@ -82,7 +82,7 @@ are refused: they could not be made to happen once. `generate_sink_sql = true` o
 modes need `table`.
 """
 
-    def __init__(self, options: JdbcSinkOptions, context: Context) -> None:
+    def __init__(self, options: JdbcSinkOptions, context: PluginContext) -> None:
         super().__init__(options, context)
         self._keeps: set[str] = set()  # tables whose columns are not this life's to choose
 
@@ -149,7 +149,7 @@ modes need `table`.
             raise
         return committables
 
-    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+    def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Move staged rows into their tables, all or none."""
         staged = [(content_of(c), c.rows) for c in committables if not c.opening]
         orders, attempts = orders_of(committables), self.options.max_commit_attempts

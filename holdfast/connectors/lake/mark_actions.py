@@ -9,7 +9,7 @@ from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.mark_options import Action, MarkDoneOptions
 from holdfast.errors import Unavailable, UserError
@@ -28,7 +28,7 @@ DONE = ".done"
 
 
 def mark(
-    options: MarkDoneOptions, place: Place, done: "Partition", identifier: Identifier, now_ms: int
+    options: MarkDoneOptions, place: Place, done: "Partition", identifier: CommitId, now_ms: int
 ) -> None:
     """Do all that a job file asks for when a partition is done."""
     for action in options.mark_done.names if options.mark_done else ():
@@ -93,7 +93,7 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _report(options: MarkDoneOptions, done: "Partition", identifier: Identifier) -> None:
+def _report(options: MarkDoneOptions, done: "Partition", identifier: CommitId) -> None:
     assert options.http_url, "a job without it was refused"
     body = {
         "table": done.table,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.connect.sink import Heard
+from holdfast.connect.sink import CommitEvent
 from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.mark_actions import check_report, mark
 from holdfast.connectors.lake.mark_options import MarkDoneOptions, MarkMode
@@ -48,7 +48,7 @@ class MarkDone:
     place: Callable[[str], Place]
     clock: Callable[[], float] = field(default=time.time)
 
-    def heard(self, commit: Heard, touched: Iterable[Partition], state: Plain) -> Plain:
+    def heard(self, commit: CommitEvent, touched: Iterable[Partition], state: Plain) -> Plain:
         """Take in a commit, mark what is done by now, and return what is pending."""
         check_report(self.options)  # at the first commit, not days later
         now_ms = round(self.clock() * 1000)
@@ -65,7 +65,9 @@ class MarkDone:
             )
         return _stored(pending)
 
-    def _is_done(self, partition: Partition, last_ms: int, now_ms: int, commit: Heard) -> bool:
+    def _is_done(
+        self, partition: Partition, last_ms: int, now_ms: int, commit: CommitEvent
+    ) -> bool:
         options = self.options
         if commit.final and options.end_input_to_done:
             return True

@@ -7,7 +7,7 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import option, options
 from holdfast.connectors.lake.partition_time import to_strptime
 from holdfast.model.secret import Secret
@@ -45,7 +45,7 @@ class Duration:
     type_text = "duration"
 
     @classmethod
-    def from_node(cls, node: Node, where: str, report: Report) -> "Duration":
+    def from_node(cls, node: Node, where: str, report: CheckReport) -> "Duration":
         """Read a number and its unit."""
         text = node.text.strip().lower() if isinstance(node, Scalar) else ""
         found = _DURATION.fullmatch(text)
@@ -68,7 +68,7 @@ class Actions:
     type_text = " | ".join(Action) + ", several with commas between"
 
     @classmethod
-    def from_node(cls, node: Node, where: str, report: Report) -> "Actions":
+    def from_node(cls, node: Node, where: str, report: CheckReport) -> "Actions":
         """Read the names."""
         parts = node.items if isinstance(node, Items) else (node,)
         texts = [p.text for p in parts if isinstance(p, Scalar)]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from holdfast.connect.arrow_rows import Batches
+from holdfast.connect.arrow_rows import ArrowRows
 from holdfast.connectors.lake.location import Place
 from holdfast.model.tree import Plain
 
@@ -120,7 +120,7 @@ class ParquetWriter:
 
 
 def write_batches(
-    batches: Batches,
+    batches: ArrowRows,
     folder: Place,
     *,
     codec: str,

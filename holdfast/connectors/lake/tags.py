@@ -1,9 +1,9 @@
 """What the tag of a savepoint is called."""
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 
 
-def tag_of(identifier: Identifier, job: str) -> str:
+def tag_of(identifier: CommitId, job: str) -> str:
     """Return the tag of a savepoint.
 
     It has the job's life and the checkpoint in it, so that a job that begins anew, and numbers its

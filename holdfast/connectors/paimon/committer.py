@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.connectors.lake.location import Place, no_table
 from holdfast.connectors.lake.moves import first_gone, lost, move
 from holdfast.connectors.lake.prepare import Order, data_exists
@@ -23,7 +23,7 @@ TRIES = 10
 
 
 def commit(
-    identifier: Identifier, place: Place, staged: Sequence[Staged], order: Order | None
+    identifier: CommitId, place: Place, staged: Sequence[Staged], order: Order | None
 ) -> None:
     """Make what was staged for one table visible, and do before what the save modes say.
 
@@ -53,7 +53,7 @@ def commit(
     )
 
 
-def check(identifier: Identifier, place: Place, staged: Sequence[Staged]) -> None:
+def check(identifier: CommitId, place: Place, staged: Sequence[Staged]) -> None:
     """Raise UserError if the commit is not made, and files it needs are gone."""
     files = [file for one in staged for file in one.files]
     with _looking_again(identifier, place):
@@ -63,7 +63,7 @@ def check(identifier: Identifier, place: Place, staged: Sequence[Staged]) -> Non
 
 
 @contextmanager
-def _looking_again(identifier: Identifier, place: Place) -> Iterator[None]:
+def _looking_again(identifier: CommitId, place: Place) -> Iterator[None]:
     """Say that nobody knows what came of it where the disk fails, or where the state that was
     looked at has expired meanwhile."""
     try:
@@ -76,7 +76,7 @@ def _looking_again(identifier: Identifier, place: Place) -> Iterator[None]:
         ) from error
 
 
-def _bring(identifier: Identifier, place: Place, files: Sequence[File]) -> bool:
+def _bring(identifier: CommitId, place: Place, files: Sequence[File]) -> bool:
     """Move files to where the table has them, unless somebody has; False if all is done."""
     missing = move(place, files)
     if missing and not _loaded(place).has(identifier, files):

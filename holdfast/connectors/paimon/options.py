@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import describe, option, options, read_options
 from holdfast.connectors.lake.location import Place as TablePlace
 from holdfast.connectors.lake.location import place_problem, same_place
@@ -123,7 +123,7 @@ class PaimonSinkOptions(MarkDoneOptions):
 def marks_in(props: Mapping[str, str]) -> tuple[MarkDoneOptions | None, list[str]]:
     """Return what options of a table say about marking partitions, and what is wrong with it."""
     known = {info.key for info in describe(MarkDoneOptions)}
-    nowhere, report = SourceLocation("", 0, 0), Report()
+    nowhere, report = SourceLocation("", 0, 0), CheckReport()
     entries = tuple(
         Entry(key, Scalar(text, text, nowhere), nowhere)
         for key, text in props.items()

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.prepare import Order
 from holdfast.connectors.paimon.expire import expire
@@ -99,13 +99,11 @@ class PaimonTable:
                 return mark in one.committed
         return False
 
-    def has(self, identifier: Identifier, files: Sequence[File]) -> bool:
+    def has(self, identifier: CommitId, files: Sequence[File]) -> bool:
         """Say whether this commit, or a later one of its user, is made."""
         return self._has(self._head, identifier, files)
 
-    def add(
-        self, identifier: Identifier, files: Sequence[File], order: Order | None = None
-    ) -> bool:
+    def add(self, identifier: CommitId, files: Sequence[File], order: Order | None = None) -> bool:
         """Add files and the number on top of this state; False if the state has moved on.
 
         Under an order, what is there goes in the same snapshot.
@@ -117,7 +115,7 @@ class PaimonTable:
         return self._publish(entries, kind, identifier, files, order.mark if order else None)
 
     def _has(
-        self, head: Snapshot | None, identifier: Identifier, files: Sequence[File], down_to: int = 1
+        self, head: Snapshot | None, identifier: CommitId, files: Sequence[File], down_to: int = 1
     ) -> bool:
         last = head
         for last in self._snapshots.back_from(head, down_to):
@@ -134,7 +132,7 @@ class PaimonTable:
         return any(entry["_FILE"]["_FILE_NAME"] in names for entry in self._live(head))
 
     def _publish(
-        self, entries: Sequence[Record], kind: str, identifier: Identifier, files: Sequence[File],
+        self, entries: Sequence[Record], kind: str, identifier: CommitId, files: Sequence[File],
         mark: str | None,
     ) -> bool:  # fmt: skip
         """Make the next snapshot; False if there is one by now."""
@@ -153,7 +151,7 @@ class PaimonTable:
         return True
 
     def _counts(
-        self, made: Snapshot, manifests: Manifests, identifier: Identifier, files: Sequence[File]
+        self, made: Snapshot, manifests: Manifests, identifier: CommitId, files: Sequence[File]
     ) -> bool:
         """Say whether a snapshot that has its number now is the table's.
 
@@ -171,7 +169,7 @@ class PaimonTable:
         return bool(files) and self._has(head, identifier, files, made.number + 1)
 
     def _next(
-        self, manifests: Manifests, entries: Sequence[Record], kind: str, identifier: Identifier,
+        self, manifests: Manifests, entries: Sequence[Record], kind: str, identifier: CommitId,
         mark: str | None,
     ) -> Snapshot:  # fmt: skip
         base: Mapping[str, Any] = self._head.content if self._head else {}
@@ -204,7 +202,7 @@ class PaimonTable:
         }
         return Snapshot({key: value for key, value in content.items() if value is not None})
 
-    def _committed(self, identifier: Identifier, mark: str | None) -> str:
+    def _committed(self, identifier: CommitId, mark: str | None) -> str:
         """Return the numbers of all users, with this one's, and the mark of its life."""
         known: dict[str, int] = {}
         for one in self._snapshots.back_from(self._head):

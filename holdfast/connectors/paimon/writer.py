@@ -5,13 +5,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.connect.library import need_library
-from holdfast.connect.plugin import Context, problems_of
+from holdfast.connect.plugin import PluginContext, problems_of
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import (
     ANYBODY,
+    CommitEvent,
+    CommitId,
     Committable,
-    Heard,
-    Identifier,
     Leftovers,
     Opening,
     Sink,
@@ -97,7 +97,7 @@ mark partitions as done, and `sink.savepoint.auto-tag`, may also stand among the
 table (`paimon.table.write-props`), where Paimon has them.
 """
 
-    def __init__(self, options: PaimonSinkOptions, context: Context) -> None:
+    def __init__(self, options: PaimonSinkOptions, context: PluginContext) -> None:
         super().__init__(options, context)
         self._keeps: set[str] = set()  # tables whose columns are not this life's to choose
 
@@ -154,7 +154,7 @@ table (`paimon.table.write-props`), where Paimon has them.
         write = partial(self._write, mark_of(staging.life))
         return stage_each(tables, staging, write, self.abort)
 
-    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+    def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Name staged files in the next snapshots of their tables."""
         staged = [_staged(c) for c in committables if not c.opening]
         orders = orders_of(committables)
@@ -175,7 +175,7 @@ table (`paimon.table.write-props`), where Paimon has them.
         """Whether partitions are to be marked, or savepoints to be tagged."""
         return self.options.marks.mark_done is not None or self.options.tags_savepoints
 
-    def listen(self, commit: Heard, state: Plain) -> Plain:
+    def listen(self, commit: CommitEvent, state: Plain) -> Plain:
         """Tag the snapshot of a savepoint, and mark the partitions that are done."""
         if commit.savepoint and self.options.tags_savepoints:
             for place in tables_like(self.options.place):

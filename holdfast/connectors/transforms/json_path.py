@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import options
 from holdfast.connect.rows import Rows
 from holdfast.connect.schema import type_from_node
@@ -53,7 +53,7 @@ class Types:
         return ", ".join(str(kind) for kind in self.types)
 
     @classmethod
-    def from_node(cls, node: Node, where: str, report: Report) -> "Types":
+    def from_node(cls, node: Node, where: str, report: CheckReport) -> "Types":
         """Read the types; those that JSON cannot give are mistakes."""
         nodes = node.items if isinstance(node, Items) else (node,)
         found = [type_from_node(n, where, report) for n in nodes]

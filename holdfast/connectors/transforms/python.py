@@ -14,7 +14,7 @@ from types import ModuleType, TracebackType
 from typing import Any, ClassVar
 
 from holdfast.connect.options import options
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
 from holdfast.errors import HoldfastError, UserError
@@ -46,7 +46,7 @@ class Python(Transform[PythonOptions]):
     needs_python: ClassVar[bool] = True
     """Refused unless the user allows Python in jobs."""
 
-    def __init__(self, options: PythonOptions, context: Context) -> None:
+    def __init__(self, options: PythonOptions, context: PluginContext) -> None:
         if not context.allow_python:
             raise UserError(
                 f"{context.stage}: Python in jobs is not allowed here. Run with --allow-python"

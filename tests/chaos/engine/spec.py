@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.plan.load import parse_job
-from holdfast.plan.record import Spec, encode_spec
+from holdfast.plan.record import JobSource, encode_spec
 
 
 def spec_text(file: Path) -> str:
     """Return a job file as a submit carries it."""
-    report = Report()
+    report = CheckReport()
     tree = parse_job(file.read_text(), str(file), {}, None, report)
     report.raise_if_any()
     assert tree is not None
-    return encode_spec(Spec(str(file), tree))
+    return encode_spec(JobSource(str(file), tree))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from holdfast.api.restoring import Given, GoingOn, go_on
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Counts
@@ -16,7 +16,7 @@ from holdfast.master.checkpoint_content import VERSION, Content
 from holdfast.master.resume import resumed
 from holdfast.plan.load import parse_job
 from holdfast.plan.promises import keyed
-from holdfast.plan.record import Spec, decode_spec, encode_spec
+from holdfast.plan.record import JobSource, decode_spec, encode_spec
 
 FILES = """LocalFile {{ plugin_output = {0}, path = "/data/{0}", file_format_type = text }}"""
 SINK = """LocalFile {{ plugin_input = {0}, path = "/out/{0}" }}"""
@@ -32,9 +32,9 @@ def spec(*parts: str, env: str = "job.mode = STREAMING") -> str:
     sources = "\n".join(p for p in parts if "plugin_input" not in p)
     sinks = "\n".join(p for p in parts if "plugin_input" in p)
     text = f"env {{ {env} }}\nsource {{\n{sources}\n}}\nsink {{\n{sinks}\n}}"
-    tree = parse_job(text, "job.conf", {}, None, Report())
+    tree = parse_job(text, "job.conf", {}, None, CheckReport())
     assert tree
-    return encode_spec(Spec("job.conf", tree))
+    return encode_spec(JobSource("job.conf", tree))
 
 
 def going(

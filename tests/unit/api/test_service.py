@@ -11,7 +11,7 @@ import pytest
 from holdfast.api import service as module
 from holdfast.api.service import Api
 from holdfast.api.views import Submit
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.core.job import JobStatus
 from holdfast.core.task import TaskStatus
@@ -21,7 +21,7 @@ from holdfast.master.master import Master
 from holdfast.master.ports import Ports, Settings
 from holdfast.model.secret import Secret
 from holdfast.plan.load import parse_job
-from holdfast.plan.record import Spec, encode_spec
+from holdfast.plan.record import JobSource, encode_spec
 from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
@@ -41,9 +41,9 @@ sink { Console { plugin_input = f } }
 
 
 def spec(text: str = JOB) -> str:
-    tree = parse_job(text, "job.conf", {}, None, Report())
+    tree = parse_job(text, "job.conf", {}, None, CheckReport())
     assert tree is not None
-    return encode_spec(Spec("job.conf", tree))
+    return encode_spec(JobSource("job.conf", tree))
 
 
 def asked(job: str, token: str = "", *, restore: bool = False) -> Submit:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import read_options
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import Staging
 from holdfast.errors import SourceLocation
 from holdfast.model.job import Mode
@@ -45,7 +45,7 @@ def make() -> Callable[..., Any]:
         output: str | None = "fake",
         job_id: str = "1",
     ) -> Any:
-        report = Report()
+        report = CheckReport()
         block = as_node(given)
         assert isinstance(block, Block)
         read = read_options(kind.options_class, block, kind.name, report)
@@ -53,7 +53,8 @@ def make() -> Callable[..., Any]:
         stage = f"Source[0]-{kind.name}"
         checkpointing = checkpointing or mode is Mode.STREAMING
         return kind(
-            read, Context(job_id, "test", stage, mode, parallelism, checkpointing, False, output)
+            read,
+            PluginContext(job_id, "test", stage, mode, parallelism, checkpointing, False, output),
         )
 
     return made
@@ -64,7 +65,7 @@ def mistakes() -> Callable[..., list[str]]:
     """`mistakes(Console, {...})`: what is wrong with these options."""
 
     def found(kind: Any, given: dict[str, Any]) -> list[str]:
-        report = Report()
+        report = CheckReport()
         block = as_node(given)
         assert isinstance(block, Block)
         read_options(kind.options_class, block, kind.name, report)

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.connect.sink import Identifier, Opening, Sink
+from holdfast.connect.sink import CommitId, Opening, Sink
 from holdfast.model.table import Table
 
 LIVES = itertools.count()
@@ -14,4 +14,4 @@ def open_tables(sink: Sink[Any], tables: Sequence[Table]) -> None:
     """Prepare tables and commit what the save modes ask for, as another life each time."""
     life = f"open.{next(LIVES)}"
     made = sink.prepare(tables, Opening(life))
-    sink.commit(Identifier(f"{life}.1.s", 1), made)
+    sink.commit(CommitId(f"{life}.1.s", 1), made)

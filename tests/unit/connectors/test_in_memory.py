@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Identifier, Staging
+from holdfast.connect.sink import CommitId, Staging
 from holdfast.connectors.in_memory import InMemory
 from holdfast.errors import Cancelled, Unavailable, UserError
 from holdfast.model.table import Table, TablePath
@@ -38,9 +38,9 @@ def test_each_attempt_fails_with_its_own_message(make: Make) -> None:
 
 
 def test_a_commit_fails_on_request(make: Make) -> None:
-    make(InMemory, {}).commit(Identifier("1", 1), [])
+    make(InMemory, {}).commit(CommitId("1", 1), [])
     with pytest.raises(Unavailable, match="commit failed"):
-        make(InMemory, {"throw_exception_of_committer": True}).commit(Identifier("1", 1), [])
+        make(InMemory, {"throw_exception_of_committer": True}).commit(CommitId("1", 1), [])
 
 
 def test_placeholders_are_compared_at_the_start(make: Make) -> None:

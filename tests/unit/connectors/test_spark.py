@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Committable, Identifier, Opening, Staging
+from holdfast.connect.sink import CommitId, Committable, Opening, Staging
 from holdfast.connectors.spark import SparkSink, SparkSource, local_folder
 from holdfast.errors import UserError
 from holdfast.model.job import Guarantee
@@ -16,7 +16,7 @@ from holdfast.model.table import Table, TablePath
 
 Make = Callable[..., Any]
 
-ONE = Identifier("1", 1)
+ONE = CommitId("1", 1)
 
 
 def visible(folder: Path) -> list[str]:
@@ -53,7 +53,7 @@ def test_files_appear_at_commit_and_a_repeated_commit_changes_nothing(
     again = sink.write(Tables([Rows.of("shop.orders", frame)]), staging)
     sink.abort(again)
     with pytest.raises(UserError, match="neither it nor the staged"):
-        sink.commit(Identifier("1.x", 2), again)
+        sink.commit(CommitId("1.x", 2), again)
 
 
 @pytest.mark.spark
@@ -102,7 +102,7 @@ def test_what_is_there_is_treated_as_mode_says(make: Make, tmp_path: Path) -> No
     overwrite = make(SparkSink, {**given, "mode": "overwrite"})
     due = overwrite.prepare([table], Opening("1.x"))
     assert old.exists(), "nothing goes before the first commit"
-    overwrite.commit(Identifier("1.x.1.s", 1), due)
+    overwrite.commit(CommitId("1.x.1.s", 1), due)
     assert not old.exists()
 
 
@@ -117,12 +117,12 @@ def test_ignore_leaves_data_alone_even_after_a_restart(
     for number in (1, 2):
         staging = Staging("1", "task", number, 1, "x")
         made = make(SparkSink, given).write(Tables([rows]), staging)
-        make(SparkSink, given).commit(Identifier("1.x.1.s", number), [*due, *made])
+        make(SparkSink, given).commit(CommitId("1.x.1.s", number), [*due, *made])
         assert visible(tmp_path) == ["."], "nothing but what was there"
     (tmp_path / "old.parquet").unlink()
     due = make(SparkSink, given).prepare([rows.table], Opening("1.y"))
     made = make(SparkSink, given).write(Tables([rows]), Staging("1", "task", 1, 1, "y"))
-    make(SparkSink, given).commit(Identifier("1.y.1.s", 1), [*due, *made])
+    make(SparkSink, given).commit(CommitId("1.y.1.s", 1), [*due, *made])
     assert spark.read.parquet(str(tmp_path)).count() == 3
 
 

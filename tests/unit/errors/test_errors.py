@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import options
 from holdfast.connect.registry import Registry
 from holdfast.connect.source import Source
@@ -54,7 +54,7 @@ def include(path: str) -> str:
 
 def told(case: Path) -> str:
     """Return what a user is told about a job file; empty if nothing is wrong."""
-    report = Report()
+    report = CheckReport()
     try:
         text = decode_job(case.read_bytes(), case.name)
         tree = parse_job(text, case.name, VARIABLES.get(case.name, {}), include, report)

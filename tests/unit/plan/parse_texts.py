@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.model.tree import Block, Items, Node, Plain, Scalar, to_plain
 from holdfast.plan.formats.hocon import Read
 from holdfast.plan.load import parse_job
@@ -29,7 +29,7 @@ def job(
     files: Mapping[str, str] | None = None,
 ) -> Block:
     """Return the tree of a text that has no mistake; a variable need not be set."""
-    report = Report(allow_unset=True)
+    report = CheckReport(allow_unset=True)
     tree = parse_job(text, file, variables or {}, read_from(files or {}), report)
     assert tree is not None, [str(m) for m in report.mistakes]
     assert report.mistakes == []
@@ -52,7 +52,7 @@ def env(text: str, **more: Mapping[str, str]) -> Plain:
 
 def errors(text: str, file: str = "job.conf", **more: Mapping[str, str]) -> list[str]:
     """Return the mistakes of a text, without the file's name."""
-    report = Report()
+    report = CheckReport()
     files = more.get("files")
     read = read_from(files) if files is not None else None
     assert parse_job(text, file, more.get("variables", {}), read, report) is None
@@ -61,7 +61,7 @@ def errors(text: str, file: str = "job.conf", **more: Mapping[str, str]) -> list
 
 def warnings(text: str, file: str = "job.conf") -> list[str]:
     """Return what a good text is warned of, without the file's name."""
-    report = Report()
+    report = CheckReport()
     assert parse_job(text, file, {}, None, report) is not None
     return [str(m).removeprefix(file + ":") for m in report.warnings]
 

@@ -3,7 +3,7 @@
 from types import ModuleType
 from typing import Any, ClassVar
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import options
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Sink
@@ -136,9 +136,9 @@ def job_tree(source: Any, transform: Any, sink: Any, **env: Any) -> Block:
     return tree({"env": given, "source": source, "transform": transform, "sink": sink})
 
 
-def check(job: Block, *, lenient: bool = False, **more: Any) -> tuple[JobPlan | None, Report]:
+def check(job: Block, *, lenient: bool = False, **more: Any) -> tuple[JobPlan | None, CheckReport]:
     """Check a tree against the plug-ins above."""
-    report = Report(lenient=lenient)
+    report = CheckReport(lenient=lenient)
     return check_job(job, FILE, registry(), report, **more), report
 
 

@@ -16,10 +16,10 @@ from plan_trees import (
 )
 
 from holdfast.model.job import Role
-from holdfast.plan.plugins import Choice, build_plugin, choose_transform, context_for
+from holdfast.plan.plugins import TransformSelection, build_plugin, choose_transform, context_for
 
 
-def choice(**given: Any) -> Choice:
+def choice(**given: Any) -> TransformSelection:
     """Return the choice of a Rename transform with these options."""
     job = checked(job_tree([plugin("Rows")], [plugin("Rename", **given)], [plugin("Print")]))
     stage = job.of(Role.TRANSFORM)[0]
@@ -28,7 +28,7 @@ def choice(**given: Any) -> Choice:
     )
 
 
-def name_for(found: Choice, path: str) -> str | None:
+def name_for(found: TransformSelection, path: str) -> str | None:
     transform = found.of(path)
     assert transform is None or isinstance(transform, RenameTransform)
     return transform.options.to if transform else None

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.errors import UserError
 from holdfast.model.job import JobPlan, Role
@@ -171,7 +171,7 @@ def job_of(parts: tuple[str, str, str]) -> JobPlan:
     source, transform, sink = parts
     text = f"env {{ job.mode = BATCH }}\nsource {{ {source} }}\n"
     text += f"transform {{ {transform} }}\nsink {{ {sink} }}\n"
-    report = Report()
+    report = CheckReport()
     tree = parse_job(text, "job.conf", {}, None, report)
     assert tree, report.mistakes
     job = check_job(tree, "job.conf", registry(), report, allow_python=True)
@@ -181,7 +181,7 @@ def job_of(parts: tuple[str, str, str]) -> JobPlan:
 
 def foreseen(job: JobPlan) -> tuple[Foreseen, list[str]]:
     """Return what is foreseen of a job, and its mistakes."""
-    report = Report()
+    report = CheckReport()
     seen = foresee(job, registry(), report, allow_python=True)
     return seen, [m.message for m in report.mistakes]
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from parse_texts import env, errors, job, parsed, places, warnings
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.errors import SourceLocation
 from holdfast.model.tree import Block, Plain, Scalar
 from holdfast.plan.load import parse_job
@@ -302,7 +302,7 @@ def test_a_file_that_cannot_be_read_is_a_mistake() -> None:
     def read(path: str) -> str:
         raise PermissionError(13, "Permission denied", path)
 
-    report = Report()
+    report = CheckReport()
     assert parse_job('include "x.conf"', "job.conf", {}, read, report) is None
     assert [str(m) for m in report.mistakes] == [
         "job.conf:1:1: 'x.conf' cannot be included: Permission denied."
@@ -388,6 +388,6 @@ MARKS = st.lists(
 @given(st.one_of(st.text(), MARKS))
 @settings(max_examples=400, deadline=None)
 def test_any_text_is_read_or_refused(text: str) -> None:
-    report = Report()
+    report = CheckReport()
     tree = parse_job(text, "job.conf", {"b": "[1"}, None, report)
     assert (tree is None) == bool(report.mistakes)

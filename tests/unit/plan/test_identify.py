@@ -4,7 +4,7 @@ from types import ModuleType
 
 import pytest
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import describe, options
 from holdfast.connect.registry import Registry
 from holdfast.connect.source import Source
@@ -23,7 +23,7 @@ def registry() -> Registry:
 
 
 def found(registry: Registry, text: str) -> dict[str, StageIdentity]:
-    report = Report()
+    report = CheckReport()
     tree = parse_job(text, "job.conf", {}, None, report)
     job = check_job(tree, "job.conf", registry, report) if tree else None
     report.raise_if_any()

@@ -3,7 +3,7 @@
 import pytest
 from parse_texts import errors, job
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.errors import JobFileError
 from holdfast.model.tree import to_plain
 from holdfast.plan.load import Format, decode_job, format_of, parse_job
@@ -30,7 +30,7 @@ def test_the_name_tells_the_format(file: str, format: Format) -> None:
 
 
 def test_a_given_format_wins_over_the_name() -> None:
-    tree = parse_job("env:\n  a: 1", "job.conf", {}, None, Report(), Format.YAML)
+    tree = parse_job("env:\n  a: 1", "job.conf", {}, None, CheckReport(), Format.YAML)
     assert tree is not None
     assert to_plain(tree) == {"env": {"a": 1}, "source": [], "transform": [], "sink": []}
 
@@ -73,7 +73,7 @@ def test_a_mistake_of_an_included_file_keeps_its_place() -> None:
     def read(path: str) -> str:
         return decode_job(b"\n\xff", path)
 
-    report = Report()
+    report = CheckReport()
     assert parse_job('include "x.conf"', "job.conf", {}, read, report) is None
     assert [str(m) for m in report.mistakes] == [
         "x.conf:2:1: Found a byte 0xff that is not UTF-8. Save the file as UTF-8."

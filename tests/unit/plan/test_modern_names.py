@@ -6,11 +6,11 @@ import pytest
 from parse_texts import job
 
 from holdfast.cli.convert import convert
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.plan.load import parse_job
 from holdfast.plan.modern_names import rewritten
-from holdfast.plan.record import Spec
+from holdfast.plan.record import JobSource
 
 REGISTRY = Registry.load()
 OLD = """\
@@ -59,7 +59,7 @@ sink {
 
 def renamed(text: str, file: str = "job.conf") -> tuple[str, list[str], list[str]]:
     """Return the new text, what was changed, and what is left."""
-    tree = parse_job(text, file, {}, None, Report(allow_unset=True))
+    tree = parse_job(text, file, {}, None, CheckReport(allow_unset=True))
     assert tree
     done = rewritten(text, file, tree, REGISTRY)
     return done.text, [str(r) for r in done.renamed], [str(m) for m in done.left]
@@ -75,7 +75,7 @@ def test_an_old_file_has_todays_names_and_is_else_as_it_was() -> None:
 
 def test_the_job_is_the_same() -> None:
     jobs = [
-        Spec("job.conf", job(text.replace("${dt}", "x"))).job(REGISTRY, Report())
+        JobSource("job.conf", job(text.replace("${dt}", "x"))).job(REGISTRY, CheckReport())
         for text in (OLD, NEW)
     ]
     assert [s.inputs for s in jobs[0].stages] == [s.inputs for s in jobs[1].stages]

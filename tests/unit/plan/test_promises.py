@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.model.job import Guarantee, JobPlan, Role
 from holdfast.model.table import Column, Table, TablePath
@@ -12,7 +12,7 @@ from holdfast.model.types import Type
 from holdfast.plan.check import check_job
 from holdfast.plan.load import parse_job
 from holdfast.plan.promises import MEANINGS, Promise, guarantees
-from holdfast.plan.record import Spec
+from holdfast.plan.record import JobSource
 from holdfast.plan.show import draw_mermaid, draw_text, plan_json
 
 TEXT = """
@@ -29,10 +29,10 @@ PRINTED = "at-least-once (a row that is printed cannot be taken back)"
 
 
 def planned(registry: Registry) -> JobPlan:
-    report = Report()
+    report = CheckReport()
     tree = parse_job(TEXT, "job.conf", {}, None, report)
     assert tree
-    return Spec("job.conf", tree).job(registry, report)
+    return JobSource("job.conf", tree).job(registry, report)
 
 
 def test_each_sink_says_what_it_promises_with_its_options_and_why() -> None:
@@ -67,10 +67,10 @@ source {
 }
 sink { Console { plugin_input = [a, b] } }
 """
-    report = Report()
+    report = CheckReport()
     tree = parse_job(text, "job.conf", {}, None, report)
     assert tree
-    job = Spec("job.conf", tree).job(Registry.load(), report)
+    job = JobSource("job.conf", tree).job(Registry.load(), report)
     times = [s.event_time for s in job.stages]
     assert [(t.column, t.delay_ms, t.idle_s, t.own) for t in times if t] == [
         ("at", 5000, 7.0, False), ("id", 500, 7.0, True),
@@ -151,7 +151,7 @@ def test_every_sink_is_in_the_list() -> None:
 @pytest.mark.parametrize("name", WRITES)
 def test_a_plan_shows_what_each_sink_does_with_its_rows(name: str) -> None:
     sink, where, how, modes = WRITES[name]
-    registry, report = Registry.load(), Report()
+    registry, report = Registry.load(), CheckReport()
     text = f"env {{ job.mode = BATCH }}\nsource {{ {SOURCE} }}\nsink {{ {sink} }}\n"
     tree = parse_job(text, "job.conf", {}, None, report)
     job = check_job(tree, "job.conf", registry, report) if tree else None

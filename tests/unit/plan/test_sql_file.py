@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from parse_texts import errors, job, parsed, places, warnings
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.plan.load import parse_job
 
 SOURCE = "CREATE TABLE a WITH ('connector'='FakeSource', 'type'='source');"
@@ -199,6 +199,6 @@ MARKS = st.lists(
 @given(st.one_of(st.text(), MARKS))
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_read_or_refused(text: str) -> None:
-    report = Report()
+    report = CheckReport()
     tree = parse_job(text, "job.sql", {}, None, report)
     assert (tree is None) == bool(report.mistakes)

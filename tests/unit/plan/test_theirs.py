@@ -6,13 +6,13 @@ import pytest
 from parse_texts import job
 
 from holdfast.cli.run import report_for
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import describe
 from holdfast.connect.registry import Registry
 from holdfast.connect.seatunnel_options import LACKS
 from holdfast.errors import JobFileError
 from holdfast.model.job import Role
-from holdfast.plan.record import Spec
+from holdfast.plan.record import JobSource
 
 REGISTRY = Registry.load()
 ROWS = "FakeSource { schema { fields { a = int } } }"
@@ -21,10 +21,10 @@ PRINT = "Console { }"
 
 def said(source: str = ROWS, sink: str = PRINT, *, lenient: bool) -> tuple[list[str], list[str]]:
     """Return the mistakes and the warnings of a job."""
-    report = Report(lenient=lenient)
+    report = CheckReport(lenient=lenient)
     tree = job(f"env {{ job.mode = BATCH }}\nsource {{ {source} }}\nsink {{ {sink} }}")
     try:
-        Spec("job.conf", tree).job(REGISTRY, report)
+        JobSource("job.conf", tree).job(REGISTRY, report)
     except JobFileError as error:
         return [m.message for m in error.mistakes], [w.message for w in error.warnings]
     return [], [w.message for w in report.warnings]
@@ -83,6 +83,6 @@ def test_what_is_listed_as_lacking_is_lacking(about: str) -> None:
 
 def test_a_record_is_read_without_a_word_once_its_job_was_checked() -> None:
     tree = job(f"source {{ {ROWS} }}\nsink {{ Console {{ colour = red, use_kerberos = true }} }}")
-    report = Report(settled=True)
-    assert Spec("job.conf", tree, lenient=True).job(REGISTRY, report)
+    report = CheckReport(settled=True)
+    assert JobSource("job.conf", tree, lenient=True).job(REGISTRY, report)
     assert not report.mistakes

@@ -3,7 +3,7 @@
 import pytest
 from parse_texts import env, errors, parsed
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.placeholders import RESERVED
 from holdfast.errors import UsageError
 from holdfast.model.tree import to_plain
@@ -74,7 +74,7 @@ def test_a_variable_that_nothing_sets_is_named_with_its_place_and_what_to_do() -
 
 
 def test_unset_variables_are_kept_where_that_is_asked_for() -> None:
-    report = Report(allow_unset=True)
+    report = CheckReport(allow_unset=True)
     tree = parse_job(UNSET, "job.conf", {}, None, report)
     assert tree is not None and not report.mistakes
     kept = to_plain(tree)

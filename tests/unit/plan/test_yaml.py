@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from parse_texts import errors, job, parsed, places
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.plan.load import parse_job
 
 JOB = """
@@ -140,6 +140,6 @@ MARKS = st.lists(
 @given(st.one_of(st.text(), MARKS))
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_read_or_refused(text: str) -> None:
-    report = Report()
+    report = CheckReport()
     tree = parse_job(text, "job.yaml", {}, None, report)
     assert (tree is None) == bool(report.mistakes)

@@ -10,17 +10,17 @@ from typing import ClassVar
 
 import pytest
 
-from holdfast import Committable, Identifier, Sink, Unavailable, UserError, options
-from holdfast.connect.checks import Report
+from holdfast import CommitId, Committable, Sink, Unavailable, UserError, options
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
-from holdfast.connect.sink import Heard, Leftovers
+from holdfast.connect.sink import CommitEvent, Leftovers
 from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.gather import StagedCommittable
 from holdfast.errors import OutcomeUnknown
 from holdfast.master.ports import CommitOrder, Life, ListenOrder, TableState
 from holdfast.model.tree import Plain
 from holdfast.plan.load import parse_job
-from holdfast.plan.record import Spec, encode_spec
+from holdfast.plan.record import JobSource, encode_spec
 from holdfast.process import committers
 from holdfast.process.committers import SinkTables
 
@@ -39,7 +39,7 @@ class Ledger(Sink[LedgerOptions]):
     entered: ClassVar[threading.Event] = threading.Event()
     built: ClassVar[set[int]] = set()
 
-    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+    def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         Ledger.built.add(id(self))
         match self.options.mood:
             case "wrong":
@@ -58,7 +58,7 @@ class Ledger(Sink[LedgerOptions]):
     def listens(self) -> bool:
         return self.options.mood in ("hears", "deaf")
 
-    def listen(self, commit: Heard, state: Plain) -> Plain:
+    def listen(self, commit: CommitEvent, state: Plain) -> Plain:
         if self.options.mood == "deaf":
             raise Unavailable("nobody answers")
         Ledger.calls.append((self.context.stage, commit, state))
@@ -89,9 +89,9 @@ def life(mood: str = "good", sinks: int = 1) -> Life:
     written = f"Ledger {{ plugin_input = a, mood = {mood} }}\n" * sinks
     fake = "FakeSource { plugin_output = a, row.num = 1, schema.fields.n = int }"
     text = f"source {{ {fake} }}\nsink {{ {written} }}"
-    tree = parse_job(text, "job.conf", {}, None, Report())
+    tree = parse_job(text, "job.conf", {}, None, CheckReport())
     assert tree
-    return Life("7", "aa", encode_spec(Spec("job.conf", tree)))
+    return Life("7", "aa", encode_spec(JobSource("job.conf", tree)))
 
 
 def order(of: Life, number: int = 1) -> CommitOrder:
@@ -112,8 +112,8 @@ def test_a_commit_reaches_the_sink_of_the_record() -> None:
     asyncio.run(run())
     user = "7.aa.1.Sink[0]-Ledger"
     assert Ledger.calls == [
-        (Identifier(user, 1), ["file-1"]),
-        (Identifier(user, 2), ["file-1"]),
+        (CommitId(user, 1), ["file-1"]),
+        (CommitId(user, 2), ["file-1"]),
     ]
     assert len(Ledger.built) == 1, "it was built for each call"
 
@@ -222,12 +222,12 @@ def test_listeners_hear_of_their_own_commits_and_remember() -> None:
 
     asyncio.run(part())
     committable = Committable(1, "t", 2, 3, "c")
-    users = [Identifier(f"7.i1.1.Sink[{n}]-Ledger", 5, 99) for n in (0, 1)]
+    users = [CommitId(f"7.i1.1.Sink[{n}]-Ledger", 5, 99) for n in (0, 1)]
     assert Ledger.calls == [
-        ("Sink[0]-Ledger", Heard(users[0], (), savepoint=True), None),
-        ("Sink[1]-Ledger", Heard(users[1], (committable,), savepoint=True), None),
-        ("Sink[0]-Ledger", Heard(replace(users[0], number=6), (), final=True), None),
-        ("Sink[1]-Ledger", Heard(replace(users[1], number=6), (), final=True), 5),
+        ("Sink[0]-Ledger", CommitEvent(users[0], (), savepoint=True), None),
+        ("Sink[1]-Ledger", CommitEvent(users[1], (committable,), savepoint=True), None),
+        ("Sink[0]-Ledger", CommitEvent(replace(users[0], number=6), (), final=True), None),
+        ("Sink[1]-Ledger", CommitEvent(replace(users[1], number=6), (), final=True), 5),
     ]
 
 

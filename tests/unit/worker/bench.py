@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.gather import TaskAck
 from holdfast.plan.load import parse_job
-from holdfast.plan.record import Spec, encode_spec
+from holdfast.plan.record import JobSource, encode_spec
 from holdfast.wire.messages import (
     Barrier,
     BarrierAck,
@@ -52,11 +52,11 @@ class Bench:
         self.key = TaskKey("7", f"life{next(LIVES)}", 1, "p1-t1")
 
     def deploy(self, text: str, attempt: int = 1, **order: object) -> None:
-        report = Report()
+        report = CheckReport()
         tree = parse_job(text, "job.conf", {}, None, report)
         report.raise_if_any()
         assert tree
-        spec = encode_spec(Spec("job.conf", tree))
+        spec = encode_spec(JobSource("job.conf", tree))
         given = {"positions": None, "through": 0, **order}
         self.worker.hear(DeployTask(self.term, self.key, attempt, spec, **given))  # type: ignore[arg-type]
 

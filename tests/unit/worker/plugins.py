@@ -8,8 +8,8 @@ from holdfast import (
     END,
     IDLE,
     Budget,
+    CommitId,
     Committable,
-    Identifier,
     Rows,
     Sink,
     Slice,
@@ -22,7 +22,7 @@ from holdfast import (
     options,
 )
 from holdfast.connect.sink import ANYBODY, Leftovers, Opening
-from holdfast.connect.source import Nothing
+from holdfast.connect.source import NoSlice
 from holdfast.model.tree import Plain
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Count(Source[CountOptions]):
     arrived: ClassVar[list[int]] = []
     careful = False
 
-    def plan(self, position: Plain, budget: Budget) -> Slice | Nothing:
+    def plan(self, position: Plain, budget: Budget) -> Slice | NoSlice:
         done = position if isinstance(position, int) else 0
         Count.budgets.append(budget.rows)
         Count.planned_s.append(budget.now_s)
@@ -101,7 +101,7 @@ class Cellar(Sink[CellarOptions]):
     name = "Cellar"
     staged: ClassVar[dict[str, list[int]]] = {}
     visible: ClassVar[list[int]] = []
-    commits: ClassVar[list[Identifier]] = []
+    commits: ClassVar[list[CommitId]] = []
     prepared: ClassVar[list[str]] = []
     writes: ClassVar[list[str]] = []
     swept: ClassVar[list[Leftovers]] = []
@@ -150,7 +150,7 @@ class Cellar(Sink[CellarOptions]):
         Cellar.ended_s.append(time.monotonic())
         return made
 
-    def commit(self, identifier: Identifier, committables: Sequence[Committable]) -> None:
+    def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         if self.options.break_on_commit and not Cellar.broken:
             Cellar.broken = True
             raise RuntimeError("the stairs gave way")

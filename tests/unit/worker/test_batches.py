@@ -8,13 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.arrow_rows import Batches
-from holdfast.connect.checks import Report
+from holdfast.connect.arrow_rows import ArrowRows
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.connectors.files import splits
 from holdfast.plan.load import parse_job
 from holdfast.plan.plugins import wants_frames
-from holdfast.plan.record import Spec
+from holdfast.plan.record import JobSource
 from holdfast.process.local_run import Embedded
 from holdfast.process.run_outcome import Status
 from holdfast.worker.attempt import Runner
@@ -43,12 +43,12 @@ def ended(spark: SparkSession, tmp_path: Path) -> Iterator[End]:
     runs: list[Embedded] = []
 
     def run(text: str) -> Embedded:
-        registry, report = Registry.load(), Report()
+        registry, report = Registry.load(), CheckReport()
         registry.add(plugins)
         tree = parse_job(text.replace("{path}", str(tmp_path)), "job.conf", {}, None, report)
         report.raise_if_any()
         assert tree
-        spec = Spec("job.conf", tree)
+        spec = JobSource("job.conf", tree)
         one = Embedded(Runner(registry, lambda: spark), lambda _: None)
         runs.append(one)
         one.start()
@@ -65,18 +65,18 @@ def ended(spark: SparkSession, tmp_path: Path) -> Iterator[End]:
 def carried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Notes how rows are carried; files are divided among many tasks, however small they are."""
     notes: list[str] = []
-    run, frame = Batches.run, Batches.frame
+    run, frame = ArrowRows.run, ArrowRows.frame
 
-    def noted_run(self: Batches, write: Any) -> list[Any]:
+    def noted_run(self: ArrowRows, write: Any) -> list[Any]:
         notes.append("batches")
         return run(self, write)
 
-    def noted_frame(self: Batches) -> Any:
+    def noted_frame(self: ArrowRows) -> Any:
         notes.append("frame")
         return frame(self)
 
-    monkeypatch.setattr(Batches, "run", noted_run)
-    monkeypatch.setattr(Batches, "frame", noted_frame)
+    monkeypatch.setattr(ArrowRows, "run", noted_run)
+    monkeypatch.setattr(ArrowRows, "frame", noted_frame)
     monkeypatch.setattr(splits, "SPLIT_BYTES_LEAST", 100)
     return notes
 

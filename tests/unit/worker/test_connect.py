@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Identifier, Opening, Sink, Staging
+from holdfast.connect.sink import CommitId, Opening, Sink, Staging
 from holdfast.connectors.iceberg.hadoop_catalog import HINT
 from holdfast.errors import Cancelled, UserError
 from holdfast.model.job import Role
@@ -36,7 +36,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def looked(spark: SparkSession, sink: str, source: str = SOURCE, transform: str = "") -> list[str]:
     """Return what a look says of a job."""
-    report = Report()
+    report = CheckReport()
     job = job_of((source, transform, sink))
     look_at_places(job, registry(), lambda: spark, report, allow_python=True)
     return [m.message for m in report.mistakes]
@@ -122,7 +122,7 @@ def write(sink: str, spark: SparkSession) -> None:
     rows = Rows.of("people", spark.createDataFrame([(1, "a"), (2, "b")], "id int, name string"))
     orders = plugin.prepare([rows.table], Opening("life"))
     made = plugin.write(Tables([rows]), Staging("1", "t", 1, 1, "i"))
-    plugin.commit(Identifier("u", 1), [*orders, *made])
+    plugin.commit(CommitId("u", 1), [*orders, *made])
 
 
 @pytest.mark.parametrize("name", WRITTEN)
@@ -272,7 +272,7 @@ def test_what_spark_lacks_is_told(here: Path, spark: SparkSession) -> None:
 
 
 def test_a_look_that_is_ended_keeps_what_it_found(here: Path, spark: SparkSession) -> None:
-    report, stages = Report(), list[str]()
+    report, stages = CheckReport(), list[str]()
     job = job_of((SOURCE, "", 'Delta { path = "t", partition_keys = [day] }'))
     with pytest.raises(Cancelled):
         look_at_places(
@@ -291,7 +291,7 @@ def test_spark_that_does_not_start_is_one_more_problem(here: Path) -> None:
     def none() -> SparkSession:
         raise UserError("There is no Java.")
 
-    report = Report()
+    report = CheckReport()
     job = job_of((SOURCE, "", 'Delta { path = "t", partition_keys = [day] }'))
     look_at_places(job, registry(), none, report)
     assert len(report.mistakes) == 2

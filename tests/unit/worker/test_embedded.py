@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.errors import UserError
 from holdfast.plan.check import check_job
 from holdfast.plan.load import parse_job
-from holdfast.plan.record import Spec
+from holdfast.plan.record import JobSource
 from holdfast.process.local_run import Embedded
 from holdfast.process.run_outcome import Status, admit
 from holdfast.worker.attempt import Runner
@@ -34,12 +34,12 @@ def started(spark: SparkSession) -> Iterator[Start]:
     runs: list[Embedded] = []
 
     def start(text: str) -> tuple[Embedded, list[str]]:
-        registry, report, said = Registry.load(), Report(), []  # type: ignore[var-annotated]
+        registry, report, said = Registry.load(), CheckReport(), []  # type: ignore[var-annotated]
         registry.add(plugins)
         tree = parse_job(text, "job.conf", {}, None, report)
         report.raise_if_any()
         assert tree
-        spec = Spec("job.conf", tree)
+        spec = JobSource("job.conf", tree)
         run = Embedded(Runner(registry, lambda: spark), said.append)
         runs.append(run)
         run.start()
@@ -220,7 +220,7 @@ def test_a_job_that_needs_more_slots_or_other_tags_is_refused() -> None:
     text = """env { tag_filter { zone = north }, parallelism = 3 }
     source { Count {} }
     sink { Cellar {} }"""
-    registry, report = Registry.load(), Report()
+    registry, report = Registry.load(), CheckReport()
     registry.add(plugins)
     tree = parse_job(text, "job.conf", {}, None, report)
     assert tree

@@ -6,9 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.cli.job_file import checked, read_tree
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
-from holdfast.plan.record import Spec
+from holdfast.plan.record import JobSource
 from holdfast.process.run_outcome import Status
 from holdfast.worker.attempt import Runner
 from tests.compat.run import run
@@ -67,10 +67,10 @@ sink { Assert { rules = { tables_configs = [
     ],
 )
 def test_a_file_as_it_is(text: str, tmp_path: Path, spark: SparkSession) -> None:
-    file, registry, report = tmp_path / "job.conf", Registry.load(), Report()
+    file, registry, report = tmp_path / "job.conf", Registry.load(), CheckReport()
     file.write_text(text)
     tree = read_tree(file, {}, report)
     job = checked(tree, file, registry, report)
     case = Case(file, "as it is", False, {}, "==0", None)
-    ended = run(Spec(str(file), tree), job, case, Runner(registry, lambda: spark))
+    ended = run(JobSource(str(file), tree), job, case, Runner(registry, lambda: spark))
     assert ended.status is Status.FINISHED, ended.error

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from holdfast.connect.options import options
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import ANYBODY, Committable, Opening, Sink
 from holdfast.core.gather import Opened, StagedCommittable
 from holdfast.model.job import Mode
@@ -29,7 +29,7 @@ class Attic(Sink[Nothing]):
     name = "Attic"
 
     def __init__(self) -> None:
-        super().__init__(Nothing(), Context("7", "j", "s", Mode.BATCH))
+        super().__init__(Nothing(), PluginContext("7", "j", "s", Mode.BATCH))
         self.seen: list[Opening] = []
 
     def target(self, table: Table) -> str:

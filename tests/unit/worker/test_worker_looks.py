@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import options
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Sink
@@ -17,7 +17,7 @@ from holdfast.core.task import WorkerId
 from holdfast.errors import Unavailable, UserError
 from holdfast.model.table import Table
 from holdfast.plan.load import parse_job
-from holdfast.plan.record import Spec, encode_spec
+from holdfast.plan.record import JobSource, encode_spec
 from holdfast.wire.messages import LookAtJob, Looked
 from holdfast.worker.attempt import Runner
 from holdfast.worker.looks import LOOKS_MAX, Looks
@@ -62,9 +62,9 @@ def registry() -> Registry:
 def order(request: str, sink: str, within_s: float = WAIT_S, source: str = "") -> LookAtJob:
     source = source or "FakeSource { schema { table = t, fields { id = int } } }"
     text = f"env {{ job.mode = BATCH }}\nsource {{ {source} }}\nsink {{ {sink} }}\n"
-    tree = parse_job(text, "job.conf", {}, None, Report())
+    tree = parse_job(text, "job.conf", {}, None, CheckReport())
     assert tree
-    return LookAtJob(7, request, encode_spec(Spec("job.conf", tree)), within_s)
+    return LookAtJob(7, request, encode_spec(JobSource("job.conf", tree)), within_s)
 
 
 class Worker:

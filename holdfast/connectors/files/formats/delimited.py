@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.connect.arrow_rows import Batches
+from holdfast.connect.arrow_rows import ArrowRows
 from holdfast.connect.arrow_types import arrow_schema
 from holdfast.connect.rejects import Rejects, RowErrors
 from holdfast.connect.rows import Rows
@@ -45,7 +45,7 @@ def delimited_rows(
     whole = [f for f in files if reader.whole(f)]
     splits = at_rows(divided, reader.dialect, whole, reader.skip)
     columns = columns_of(reader)
-    batches = Batches(spark, columns, tuple(splits), reader, size)
+    batches = ArrowRows(spark, columns, tuple(splits), reader, size)
     known = table.table().with_columns(columns)
     if travel and arrow_schema(columns) is not None:
         return Rows(known, batches.frame, batches, rejects)

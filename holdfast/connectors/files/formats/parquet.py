@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from holdfast.connect.arrow_rows import Batches, NotPlain
+from holdfast.connect.arrow_rows import ArrowRows, NotArrowReadable
 from holdfast.connect.arrow_types import arrow_schema
 from holdfast.connectors.files.format import Format
 from holdfast.connectors.files.splits import divide, parts_of
@@ -41,7 +41,7 @@ BARE = {
 
 def parquet_batches(
     spark: "SparkSession", table: "FileTable", files: Sequence[str]
-) -> Batches | None:
+) -> ArrowRows | None:
     """Return Parquet files as batches; None if only Spark reads such a table."""
     if table.format is not Format.PARQUET or table.declared or table.read_columns:
         return None
@@ -54,7 +54,7 @@ def parquet_batches(
     if columns is None:
         return None
     splits, size = divide(files, spark.sparkContext.defaultParallelism)
-    return Batches(spark, columns, tuple(splits), ParquetReader(columns), size)
+    return ArrowRows(spark, columns, tuple(splits), ParquetReader(columns), size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class ParquetReader:
             try:
                 yield from self._rows(path, first, end, schema)
             except (pa.ArrowException, OSError) as error:
-                raise NotPlain(f"{path}: {' '.join(str(error).split())[:200]}") from error
+                raise NotArrowReadable(f"{path}: {' '.join(str(error).split())[:200]}") from error
 
     def _rows(self, path: str, first: int, end: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         with pq.ParquetFile(path) as file:
             if _columns(file.metadata) != self.columns:
-                raise NotPlain(f"{path} has other columns than the first file")
+                raise NotArrowReadable(f"{path} has other columns than the first file")
             groups = [
                 number
                 for number in range(file.metadata.num_row_groups)

@@ -13,11 +13,11 @@ import pytest
 from deltalake import DeltaTable, Schema, write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast.connect.checks import Report
-from holdfast.connect.plugin import Context
+from holdfast.connect.checks import CheckReport
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.registry import Registry
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Identifier, Opening, Staging
+from holdfast.connect.sink import CommitId, Opening, Staging
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.writer import DeltaSink
 from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
@@ -36,13 +36,13 @@ ORDERS = Table(TablePath.parse(PLACE), COLUMNS)
 
 def sink(path: Path, **options: Any) -> DeltaSink:
     made = DeltaSinkOptions(path=str(path), **options)
-    return DeltaSink(made, Context("7", "job", "Sink[0]-Delta", Mode.BATCH))
+    return DeltaSink(made, PluginContext("7", "job", "Sink[0]-Delta", Mode.BATCH))
 
 
 def put(one: DeltaSink, frame: DataFrame, number: int = 1, user: str = "u") -> int:
     """Write and commit rows; return how many were said to be written."""
     made = one.write(Tables([Rows.of(PLACE, frame)]), Staging("7", "t", 1, number))
-    one.commit(Identifier(user, number), made)
+    one.commit(CommitId(user, number), made)
     return sum(c.rows for c in made)
 
 
@@ -192,22 +192,22 @@ def test_a_table_is_made_anew_with_its_first_rows(spark: SparkSession, tmp_path:
     again.prepare([other], Opening("7.x", frozenset({PLACE})))
     second = again.write(rows, Staging("7", "t", 2, 1, "x"))
     assert ids(path) == [1]
-    one.commit(Identifier("7.x.1.s", 1), [*due, *first])
+    one.commit(CommitId("7.x.1.s", 1), [*due, *first])
     assert ids(path) == ["a"]
-    one.commit(Identifier("7.x.1.s", 2), second)
+    one.commit(CommitId("7.x.1.s", 2), second)
     third = anew().write(rows, Staging("7", "t", 3, 1, "x"))
-    one.commit(Identifier("7.x.1.s", 3), third)
+    one.commit(CommitId("7.x.1.s", 3), third)
     assert ids(path) == ["a", "a", "a"]
     later = anew()  # of another life, which starts from a savepoint of the one before
     known = frozenset({PLACE})
     assert later.prepare([other], Opening("7.y", known, known)) == []
-    one.commit(Identifier("7.y.1.s", 1), later.write(rows, Staging("7", "t", 1, 1, "y")))
+    one.commit(CommitId("7.y.1.s", 1), later.write(rows, Staging("7", "t", 1, 1, "y")))
     assert ids(path) == ["a", "a", "a", "a"]
 
 
 def test_a_warehouse_has_a_folder_for_each_table(spark: SparkSession, tmp_path: Path) -> None:
     options = DeltaSinkOptions(warehouse=str(tmp_path))
-    one = DeltaSink(options, Context("7", "job", "Sink[0]-Delta", Mode.BATCH))
+    one = DeltaSink(options, PluginContext("7", "job", "Sink[0]-Delta", Mode.BATCH))
     one.prepare([ORDERS])
     put(one, spark.sql("SELECT 1L AS id, 'x' AS city"))
     assert ids(tmp_path / "shop.db" / "orders") == [1]
@@ -224,7 +224,7 @@ def test_a_table_changed_after_staging_fails_the_commit(
     anew = sink(path, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA)
     open_tables(anew, [Table(TablePath.parse(PLACE), (Column("id", Type("string")),))])
     with pytest.raises(UserError, match="changed after rows were staged"):
-        one.commit(Identifier("u", 1), made)
+        one.commit(CommitId("u", 1), made)
     assert ids(path) == []
 
 
@@ -260,7 +260,7 @@ def test_without_the_jar_s3_is_refused_and_the_jar_is_named(tmp_path: Path) -> N
 
 
 def test_the_plan_of_a_job_names_the_missing_jar() -> None:
-    report = Report()
+    report = CheckReport()
     text = """
     source { FakeSource { schema { fields { id = bigint } } } }
     sink { Delta { path = "s3a://bucket/t" } }

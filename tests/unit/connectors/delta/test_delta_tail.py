@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable, Schema, write_deltalake
 from deltalake.exceptions import DeltaError
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.connectors.delta import log_tail as tail_file
 from holdfast.connectors.delta.committer import commit
 from holdfast.connectors.delta.library import DeltaLog
@@ -55,7 +55,7 @@ class World:
         return Staged(str(self.path), folder, json.dumps({"id": "long"}), [], [file])
 
     def put(self, number: int, tails: Tails | None = None, user: str = "u") -> None:
-        commit(Identifier(user, number), self.place, [self.stage(number)], tails or self.tails)
+        commit(CommitId(user, number), self.place, [self.stage(number)], tails or self.tails)
 
     def ids(self) -> list[int]:
         return sorted(DeltaTable(self.path).to_pyarrow_table()["id"].to_pylist())
@@ -117,7 +117,7 @@ def test_a_commit_says_what_one_of_the_library_says(tmp_path: Path, keys: list[s
             if place is places[0]:
                 log = Tails().latest(place, "ü")
                 assert isinstance(log, TailLog), "timestamps without zone ask nothing of a writer"
-            assert log.add(Identifier("ü", number, watermark), files)
+            assert log.add(CommitId("ü", number, watermark), files)
     for version in (1, 2):
         one, other = (actions(Path(p.path, "_delta_log", f"{version:020}.json")) for p in places)
         assert one == other

@@ -13,8 +13,8 @@ from pyiceberg.exceptions import CommitStateUnknownException
 from pyiceberg.table import StaticTable
 from pyiceberg.types import LongType
 
-from holdfast.connect.plugin import Context
-from holdfast.connect.sink import Committable, Heard, Identifier, Leftovers
+from holdfast.connect.plugin import PluginContext
+from holdfast.connect.sink import CommitEvent, CommitId, Committable, Leftovers
 from holdfast.connectors.iceberg import hadoop_catalog
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.staged_files import VERSION, Staged, file_of
@@ -49,7 +49,7 @@ class World:
 
     def sink(self, **more: Any) -> IcebergSink:
         given = {"catalog": self.catalog, "namespace": "db", "table": "rows"} | more
-        context = Context("7", "job", "Sink[0]-Iceberg", Mode.STREAMING)
+        context = PluginContext("7", "job", "Sink[0]-Iceberg", Mode.STREAMING)
         return IcebergSink(IcebergSinkOptions(**given), context)
 
     def table(self) -> IcebergTable:
@@ -94,25 +94,25 @@ def sql_world(tmp_path: Path) -> Iterator[World]:
 
 def test_a_number_counts_once_and_a_lower_one_not_at_all(world: World) -> None:
     one, two, late = (world.stage() for _ in range(3))
-    world.sink().commit(Identifier("u", 1), [one])
-    world.sink().commit(Identifier("u", 5), [two])
+    world.sink().commit(CommitId("u", 1), [one])
+    world.sink().commit(CommitId("u", 5), [two])
     for number, made in ((1, one), (5, two), (3, late)):
-        world.sink().commit(Identifier("u", number), [made])
+        world.sink().commit(CommitId("u", number), [made])
     assert world.ids() == [1, 2]
-    world.sink().commit(Identifier("other", 1), [late])
+    world.sink().commit(CommitId("other", 1), [late])
     assert world.ids() == [1, 2, 3]
 
 
 def test_the_number_outlives_the_snapshot_and_the_property(world: World) -> None:
     made = world.stage()
-    world.sink().commit(Identifier("u", 1, 99), [made])
+    world.sink().commit(CommitId("u", 1, 99), [made])
     table = world.sink()._catalog.load_table(NAME)
     assert table.properties["holdfast.committed.u"] == "1"
     facts = table.current_snapshot().summary.additional_properties
     assert facts["holdfast.user"] == "u"
     assert facts["holdfast.watermark"] == "99"
     for number in range(1, 30):
-        world.sink().commit(Identifier("w", number), [world.stage()])
+        world.sink().commit(CommitId("w", number), [world.stage()])
     assert world.table().last("u") == 1, "its snapshot is gone"
     with world.sink()._catalog.load_table(NAME).transaction() as change:
         change.remove_properties("holdfast.committed.w")
@@ -123,8 +123,8 @@ def test_of_two_on_the_same_state_one_is_refused(world: World) -> None:
     made = Staged.from_plain(world.stage().content)
     old, new = world.table(), world.table()
     world.sink()._place(made.location).move(made.files[0].staged, made.files[0].final)
-    assert new.add(Identifier("u", 1), made.files, made.location)
-    assert not old.add(Identifier("u", 1), made.files, made.location)
+    assert new.add(CommitId("u", 1), made.files, made.location)
+    assert not old.add(CommitId("u", 1), made.files, made.location)
     assert world.ids() == [1]
 
 
@@ -133,8 +133,8 @@ def test_of_two_on_the_same_state_the_other_job_comes_second(world: World) -> No
     made, other = world.stage(), world.stage()
     sink = world.sink()
     catalog = sink._catalog
-    wrap_once(catalog, before=lambda: world.sink().commit(Identifier("other", 1), [other]))
-    sink.commit(Identifier("u", 1), [made])
+    wrap_once(catalog, before=lambda: world.sink().commit(CommitId("other", 1), [other]))
+    sink.commit(CommitId("u", 1), [made])
     assert world.ids() == [1, 2]
 
 
@@ -151,21 +151,21 @@ def test_an_unknown_outcome_is_read_back(world: World, made: bool) -> None:
     else:
         wrap_once(sink._catalog, before=fail)
     with pytest.raises(OutcomeUnknown, match="the line is dead"):
-        sink.commit(Identifier("u", 1), [one])
+        sink.commit(CommitId("u", 1), [one])
     assert world.ids() == ([1] if made else [])
     assert len(list(world.root.rglob("*.parquet"))) == len(files), "nothing is removed"
-    sink.commit(Identifier("u", 1), [one])
+    sink.commit(CommitId("u", 1), [one])
     assert world.ids() == [1]
 
 
 def test_only_our_old_snapshots_expire(world: World) -> None:
-    world.sink().commit(Identifier("u", 1), [world.stage()])
+    world.sink().commit(CommitId("u", 1), [world.stage()])
     theirs = world.sink()._catalog.load_table(NAME)
     theirs.append(pa.table([[100], ["x"]], schema=ARROW))
     with theirs.manage_snapshots() as manage:
         manage.create_tag(theirs.snapshots()[0].snapshot_id, "kept")
     for number in range(2, 40):
-        world.sink().commit(Identifier("u", number), [world.stage()])
+        world.sink().commit(CommitId("u", number), [world.stage()])
     table = world.sink()._catalog.load_table(NAME)
     users = ["holdfast.user" in s.summary.additional_properties for s in table.snapshots()]
     assert users.count(False) == 1
@@ -178,14 +178,14 @@ def test_a_table_made_anew_refuses_what_was_staged_for_the_old(world: World) -> 
     made, old = world.stage(), world.table()
     again = Table(ROWS.path, (Column("id", Type("string")),))
     open_tables(world.sink(schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA), [again])
-    assert not old.add(Identifier("u", 1), [], old.location)
+    assert not old.add(CommitId("u", 1), [], old.location)
     with pytest.raises(UserError, match="changed after rows were staged"):
-        world.sink().commit(Identifier("u", 1), [made])
+        world.sink().commit(CommitId("u", 1), [made])
     assert world.ids() == []
 
 
 def test_files_without_numbers_are_found_by_name_and_a_rename_is_noticed(world: World) -> None:
-    world.sink().commit(Identifier("u", 1), [world.stage(numbered=False)])
+    world.sink().commit(CommitId("u", 1), [world.stage(numbered=False)])
     assert world.ids() == [1]
     made = world.stage(numbered=False)
     with world.sink()._catalog.load_table(NAME).update_schema() as change:
@@ -193,7 +193,7 @@ def test_files_without_numbers_are_found_by_name_and_a_rename_is_noticed(world: 
     found = world.sink()._catalog.load_table(NAME).scan().to_arrow()
     assert found["title"].to_pylist() == ["row 1"], "the table keeps the old name in mind"
     with pytest.raises(UserError, match="changed after rows were staged"):
-        world.sink().commit(Identifier("u", 2), [made])
+        world.sink().commit(CommitId("u", 2), [made])
 
 
 def test_a_column_may_be_added_and_renamed_between_staging_and_commit(world: World) -> None:
@@ -201,7 +201,7 @@ def test_a_column_may_be_added_and_renamed_between_staging_and_commit(world: Wor
     with world.sink()._catalog.load_table(NAME).update_schema() as change:
         change.rename_column("name", "title")
         change.add_column("more", LongType())
-    world.sink().commit(Identifier("u", 1), [made])
+    world.sink().commit(CommitId("u", 1), [made])
     found = world.sink()._catalog.load_table(NAME).scan().to_arrow()
     assert found["title"].to_pylist() == ["row 1"], "files know columns by their numbers"
 
@@ -209,7 +209,7 @@ def test_a_column_may_be_added_and_renamed_between_staging_and_commit(world: Wor
 def test_a_hadoop_table_is_found_by_its_hint_and_without_it(world: World) -> None:
     metadata = world.root / "db" / "rows" / "metadata"
     for number in range(1, 6):
-        world.sink().commit(Identifier("u", number), [world.stage()])
+        world.sink().commit(CommitId("u", number), [world.stage()])
     assert (metadata / "version-hint.text").read_text() == "6"
     for text in ("5", "1", "77", "", None):
         if text is None:
@@ -227,7 +227,7 @@ def test_one_that_slept_through_many_commits_does_not_count_its_own(world: World
     folder = world.root / "db" / "rows"
     old = world.sink()._catalog.load_table(NAME)
     for number in range(1, 31):
-        world.sink().commit(Identifier("u", number), [world.stage()])
+        world.sink().commit(CommitId("u", number), [world.stage()])
     kept = sorted(int(p.name[1:].partition(".")[0]) for p in folder.glob("metadata/v*.json"))
     assert kept == list(range(11, 32))
     with pytest.raises(CommitStateUnknownException):
@@ -241,14 +241,14 @@ def test_a_dead_retirer_leaves_no_gap(world: World, monkeypatch: pytest.MonkeyPa
     with monkeypatch.context() as patched:
         patched.setattr(hadoop_catalog, "_retire", lambda folder, last: None)
         for number in range(1, 31):
-            world.sink().commit(Identifier("u", number), [world.stage()])
-    world.sink().commit(Identifier("u", 31), [world.stage()])
+            world.sink().commit(CommitId("u", number), [world.stage()])
+    world.sink().commit(CommitId("u", 31), [world.stage()])
     kept = sorted(int(p.name[1:].partition(".")[0]) for p in folder.glob("metadata/v*.json"))
     assert kept == list(range(12, 33))
 
 
 def test_nothing_is_left_beside_the_states(world: World) -> None:
-    world.sink().commit(Identifier("u", 1), [world.stage()])
+    world.sink().commit(CommitId("u", 1), [world.stage()])
     names = [p.name for p in (world.root / "db" / "rows" / "metadata").iterdir()]
     assert sorted(n for n in names if not n.endswith(".avro")) == [
         "v1.metadata.json",
@@ -262,10 +262,10 @@ def test_a_catalog_in_a_database(sql_world: World) -> None:
     sql_world.sink().prepare([ROWS])
     one, two = sql_world.stage(), sql_world.stage()
     for _ in range(2):
-        sql_world.sink().commit(Identifier("u", 1), [one])
+        sql_world.sink().commit(CommitId("u", 1), [one])
     old, staged = sql_world.table(), Staged.from_plain(two.content)
-    sql_world.sink().commit(Identifier("u", 2), [two])
-    assert not old.add(Identifier("u", 2), staged.files, staged.location)
+    sql_world.sink().commit(CommitId("u", 2), [two])
+    assert not old.add(CommitId("u", 2), staged.files, staged.location)
     assert sql_world.ids() == [1, 2]
     again = Table(ROWS.path, (Column("id", Type("bigint")),))
     open_tables(sql_world.sink(schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA), [again])
@@ -280,7 +280,7 @@ def test_leftovers_go_from_every_table_that_placeholders_name(
     if kind == "sql":
         one.sink().prepare([ROWS])
     dead, alive = one.stage(), one.stage()
-    one.sink().commit(Identifier("u", 1), [alive])
+    one.sink().commit(CommitId("u", 1), [alive])
     sink = one.sink(namespace="${database_name}", table="${table_name}")
     sink.sweep(Leftovers("7", "i2"))
     place = Path(one.table().place.path)
@@ -316,26 +316,26 @@ def refs(world: World) -> dict[str, int]:
 def test_a_savepoint_tags_the_snapshot_of_its_commit_once(world: World) -> None:
     sink, user = world.sink(savepoint_tag=True), "7.i1.1.Sink[0]-Iceberg"
     assert sink.listens and not world.sink().listens
-    sink.commit(Identifier(user, 1), [world.stage()])
+    sink.commit(CommitId(user, 1), [world.stage()])
     at = world.table().snapshot_of(user, 1)
-    sink.listen(Heard(Identifier(user, 1), ()), None)
+    sink.listen(CommitEvent(CommitId(user, 1), ()), None)
     assert refs(world) == {}, "no savepoint"
-    sink.commit(Identifier("other", 1), [world.stage()])
+    sink.commit(CommitId("other", 1), [world.stage()])
     for _ in range(2):  # nothing was staged since commit 1, and a new leader repeats it
-        assert sink.listen(Heard(Identifier(user, 2), (), savepoint=True), None) is None
+        assert sink.listen(CommitEvent(CommitId(user, 2), (), savepoint=True), None) is None
     assert refs(world) == {"savepoint-7-i1-1-2": at}
     for number in range(3, 40):
-        sink.commit(Identifier(user, number), [world.stage()])
+        sink.commit(CommitId(user, number), [world.stage()])
     assert world.table().snapshot_of(user, 2) == at, "a tag keeps its snapshot"
 
 
 def test_a_tag_of_somebody_else_is_never_moved(world: World) -> None:
     sink, user = world.sink(savepoint_tag=True), "7.i1.1.Sink[0]-Iceberg"
-    sink.commit(Identifier("other", 1), [world.stage()])
+    sink.commit(CommitId("other", 1), [world.stage()])
     theirs = world.table().snapshot_of("other", 1)
     assert theirs and world.table().tag(theirs, "savepoint-7-i1-1-1")
-    sink.commit(Identifier(user, 1), [world.stage()])
-    sink.listen(Heard(Identifier(user, 1), (), savepoint=True), None)
+    sink.commit(CommitId(user, 1), [world.stage()])
+    sink.listen(CommitEvent(CommitId(user, 1), (), savepoint=True), None)
     assert refs(world) == {"savepoint-7-i1-1-1": theirs}
     stale = world.table()
     assert world.table().tag(theirs, "another")

@@ -16,9 +16,9 @@ from pyiceberg.transforms import DayTransform
 from pyiceberg.types import LongType, NestedField, TimestamptzType, UUIDType
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Identifier, Opening, Staging
+from holdfast.connect.sink import CommitId, Opening, Staging
 from holdfast.connectors.iceberg import rows
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.writer import IcebergSink
@@ -38,14 +38,14 @@ LOCAL = {"iceberg.catalog.config": {"type": "hadoop", "warehouse": "/data/wareho
 def sink(warehouse: Path, **options: Any) -> IcebergSink:
     catalog = {"type": "hadoop", "warehouse": str(warehouse)}
     given = {"catalog": catalog, "namespace": "${database_name}"} | options
-    context = Context("7", "job", "Sink[0]-Iceberg", Mode.BATCH)
+    context = PluginContext("7", "job", "Sink[0]-Iceberg", Mode.BATCH)
     return IcebergSink(IcebergSinkOptions(**given), context)
 
 
 def put(one: IcebergSink, frame: DataFrame, number: int = 1, user: str = "u") -> int:
     """Write and commit rows; return how many were said to be written."""
     made = one.write(Tables([Rows.of(PLACE, frame)]), Staging("7", "t", 1, number))
-    one.commit(Identifier(user, number), made)
+    one.commit(CommitId(user, number), made)
     return sum(c.rows for c in made)
 
 
@@ -259,14 +259,14 @@ def test_a_table_is_made_anew_with_its_first_rows(spark: SparkSession, tmp_path:
     again.prepare([other], Opening("7.x", frozenset({PLACE})))
     second = again.write(rows, Staging("7", "t", 2, 1, "x"))
     assert ids(tmp_path) == [1]
-    one.commit(Identifier("7.x.1.s", 1), [*due, *first])
+    one.commit(CommitId("7.x.1.s", 1), [*due, *first])
     assert ids(tmp_path) == ["a"]
-    one.commit(Identifier("7.x.1.s", 2), second)
+    one.commit(CommitId("7.x.1.s", 2), second)
     third = sink(tmp_path, **mode).write(rows, Staging("7", "t", 3, 1, "x"))
-    one.commit(Identifier("7.x.1.s", 3), third)
+    one.commit(CommitId("7.x.1.s", 3), third)
     later, known = sink(tmp_path, **mode), frozenset({PLACE})
     assert later.prepare([other], Opening("7.y", known, known)) == []
-    one.commit(Identifier("7.y.1.s", 1), later.write(rows, Staging("7", "t", 1, 1, "y")))
+    one.commit(CommitId("7.y.1.s", 1), later.write(rows, Staging("7", "t", 1, 1, "y")))
     assert ids(tmp_path) == ["a", "a", "a", "a"]
     assert opened(tmp_path).scan().to_arrow()["n"].to_pylist() == [7, 7, 7, 7]
     assert [f.name for f in opened(tmp_path).spec().fields] == ["n"]

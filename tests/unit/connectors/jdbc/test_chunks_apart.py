@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.arrow_rows import Batches
+from holdfast.connect.arrow_rows import ArrowRows
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Committable, Identifier, Leftovers, Staging
+from holdfast.connect.sink import CommitId, Committable, Leftovers, Staging
 from holdfast.connectors.jdbc.database import Loading
 from holdfast.connectors.jdbc.staged_rows import chunk_table, content_of
 from holdfast.connectors.jdbc.staging import APART_MOST
@@ -29,7 +29,7 @@ COLUMNS = (Column("id", Type("bigint")), Column("name", Type("string")))
 def stage(
     sink: JdbcSink, spark: SparkSession, splits: list[Plain], attempt: int = 1
 ) -> list[Committable]:
-    batches = Batches(spark, COLUMNS, tuple(splits), read_numbers, 0)
+    batches = ArrowRows(spark, COLUMNS, tuple(splits), read_numbers, 0)
     rows = Rows(Table(TablePath("t", "shop"), COLUMNS), batches.frame, batches)
     return list(sink.write(Tables([rows]), Staging("1", "task", attempt, 1, "i")))
 
@@ -46,9 +46,9 @@ def test_only_chunks_that_spark_reported_count(postgres: Server, spark: SparkSes
     # As if a task had run again after its transaction.
     again = chunk_table(one.staged, 999)
     postgres.run(f"CREATE TABLE {again} AS SELECT * FROM {one.tables[0]}")
-    sink.commit(Identifier("u", 1), made)
+    sink.commit(CommitId("u", 1), made)
     assert ids(postgres) == [0, 1, 2, 3, 4]
-    sink.commit(Identifier("u", 1), made)
+    sink.commit(CommitId("u", 1), made)
     assert ids(postgres) == [0, 1, 2, 3, 4]
     assert postgres.staged() == [], "the chunk that nobody reported goes with the others"
 
@@ -58,7 +58,7 @@ def test_a_chunk_that_is_gone_is_missed(postgres: Server, spark: SparkSession) -
     made = stage(sink, spark, [[0, 3], [3, 5]])
     postgres.run(f"DROP TABLE {content_of(made[0]).tables[1]}")
     with pytest.raises(UserError, match="no longer has"):
-        sink.commit(Identifier("u", 1), made)
+        sink.commit(CommitId("u", 1), made)
     assert ids(postgres) == []
 
 
@@ -114,5 +114,5 @@ def test_very_many_chunks_share_a_table(postgres: Server, spark: SparkSession) -
     sink = postgres.sink(table="t")
     made = stage(sink, spark, [[n, n + 1] for n in range(APART_MOST + 1)])
     assert not content_of(made[0]).apart
-    sink.commit(Identifier("u", 1), made)
+    sink.commit(CommitId("u", 1), made)
     assert ids(postgres) == list(range(APART_MOST + 1))

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Committable, Identifier, Leftovers, Opening, Staging
+from holdfast.connect.sink import CommitId, Committable, Leftovers, Opening, Staging
 from holdfast.connectors.jdbc.database import Session
 from holdfast.connectors.jdbc.staged_rows import content_of
 from holdfast.connectors.jdbc.writer import JdbcSink
@@ -50,7 +50,7 @@ def test_only_chunks_that_spark_reported_count(server: Server, spark: SparkSessi
         f"INSERT INTO {one.staged} (c0, c1, holdfast_chunk)"
         f" SELECT c0, c1, 999 FROM {one.staged} WHERE holdfast_chunk = {one.chunks[0]}"
     )
-    sink.commit(Identifier("u", 1), made)
+    sink.commit(CommitId("u", 1), made)
     assert ids(server) == [0, 1, 2, 3]
 
 
@@ -59,10 +59,10 @@ def test_tables_of_a_commit_show_together(server: Server, spark: SparkSession) -
     made = stage(sink, spark, range(3), 1, "shop.a") + stage(sink, spark, range(2), 2, "shop.b")
     server.run("ALTER TABLE out_b ADD CONSTRAINT small CHECK (id < 1)")
     with pytest.raises(UserError, match="small"):
-        sink.commit(Identifier("u", 1), made)
+        sink.commit(CommitId("u", 1), made)
     assert (ids(server, "out_a"), ids(server, "out_b")) == ([], [])
     server.run("ALTER TABLE out_b DROP CONSTRAINT small")
-    sink.commit(Identifier("u", 1), made)
+    sink.commit(CommitId("u", 1), made)
     assert (ids(server, "out_a"), ids(server, "out_b")) == ([0, 1, 2], [0, 1])
 
 
@@ -88,9 +88,9 @@ def test_a_line_that_breaks_at_the_commit(
     monkeypatch.setattr(Session, "run", run)
     if attempts == 1:
         with pytest.raises(OutcomeUnknown):
-            sink.commit(Identifier("u", 1), made)
+            sink.commit(CommitId("u", 1), made)
         assert ids(server) == ([0, 1, 2] if applied else [])
-    sink.commit(Identifier("u", 1), made)
+    sink.commit(CommitId("u", 1), made)
     assert ids(server) == [0, 1, 2]
     assert server.staged() == []
 
@@ -101,7 +101,7 @@ def test_staged_rows_that_are_missing_are_noticed(server: Server, spark: SparkSe
         made = stage(sink, spark, range(5), 1 + len(keys))
         server.run(f"DELETE FROM {content_of(made[0]).staged} WHERE c0 = 3")
         with pytest.raises(UserError, match="has 4 rows of 5"):
-            sink.commit(Identifier("u", 1), made)
+            sink.commit(CommitId("u", 1), made)
         assert ids(server, f"t{len(keys)}") == []
 
 
@@ -112,16 +112,16 @@ def test_staged_rows_survive_a_crash_of_the_server(
     made = stage(sink, spark, range(100))
     postgres_server.stop()
     with pytest.raises(Unavailable):
-        sink.commit(Identifier("u", 1), made)
+        sink.commit(CommitId("u", 1), made)
     postgres_server.start()
-    sink.commit(Identifier("u", 1), made)
+    sink.commit(CommitId("u", 1), made)
     assert ids(postgres) == list(range(100))
 
 
 def test_the_watermark_is_kept_and_never_goes_back(server: Server, spark: SparkSession) -> None:
     sink = server.sink(table="t")
     for number, mark in enumerate((None, 7, 5, None), 1):
-        sink.commit(Identifier("u", number, mark), [])
+        sink.commit(CommitId("u", number, mark), [])
     assert server.run("SELECT commit_user, number, watermark FROM holdfast_commit") == [("u", 4, 7)]
 
 
@@ -132,7 +132,7 @@ def test_only_leftovers_are_swept(server: Server, spark: SparkSession) -> None:
     sink.sweep(Leftovers("1", "i", "task", 2))
     assert server.staged() == [content_of(kept[0]).staged]
     sink.sweep(Leftovers("1", "other"))
-    sink.commit(Identifier("u", 1), kept)
+    sink.commit(CommitId("u", 1), kept)
     stage(sink, spark, range(2), 3)
     sink.sweep(Leftovers("1", "i"))
     assert server.staged() == []
@@ -147,7 +147,7 @@ def test_a_task_that_nobody_waits_for_is_cut_off(postgres: Server, spark: SparkS
         zombie.run(
             f"INSERT INTO {content_of(made[0]).staged} (c0, c1, holdfast_chunk) VALUES (9, '', 999)"
         )
-        sink.commit(Identifier("u", 1), made)
+        sink.commit(CommitId("u", 1), made)
         assert ids(postgres) == [0, 1]
         assert postgres.staged() == []
 
@@ -189,13 +189,13 @@ def test_a_table_is_made_anew_with_its_first_rows(server: Server, spark: SparkSe
     again.prepare([TABLE], Opening("1.i", known))
     second = stage(again, spark, range(2, 4), attempt=2)
     assert server.run("SELECT * FROM t") == []
-    one.commit(Identifier("1.i.1.s", 1), [*due, *first])
-    one.commit(Identifier("1.i.1.s", 2), second)
-    one.commit(Identifier("1.i.1.s", 1), [*due, *first])
+    one.commit(CommitId("1.i.1.s", 1), [*due, *first])
+    one.commit(CommitId("1.i.1.s", 2), second)
+    one.commit(CommitId("1.i.1.s", 1), [*due, *first])
     assert ids(server) == [0, 1, 2, 3]
     later = anew()
     assert later.prepare([TABLE], Opening("1.y", known, known)) == []
-    one.commit(Identifier("1.y.1.s", 1), stage(later, spark, range(4, 6), attempt=3))
+    one.commit(CommitId("1.y.1.s", 1), stage(later, spark, range(4, 6), attempt=3))
     assert ids(server) == [0, 1, 2, 3, 4, 5]
 
 
@@ -214,7 +214,7 @@ def test_schemas_and_databases_are_made(server: Server, spark: SparkSession) -> 
     named = {"table": "sales.t"} if server.kind == "postgresql" else {"database": "sales"}
     sink = server.sink(**{"table": "t", **named})
     sink.prepare([TABLE])
-    sink.commit(Identifier("u", 1), stage(sink, spark, range(3)))
+    sink.commit(CommitId("u", 1), stage(sink, spark, range(3)))
     assert ids(server, "sales.t") == [0, 1, 2]
 
 

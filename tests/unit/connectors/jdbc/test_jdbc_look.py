@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Identifier, Staging
+from holdfast.connect.sink import CommitId, Staging
 from holdfast.connectors.jdbc.database import Needs
 from holdfast.connectors.jdbc.grants import missing_grants
 from holdfast.connectors.jdbc.look import look_at
@@ -222,7 +222,7 @@ def job(sink: JdbcSink, spark: SparkSession, table: Table, ddl: str) -> None:
     values = [(n, "a", "INSERT", n)[:width] for n in (1, 2)]
     rows = Rows.of("shop.t", spark.createDataFrame(values, ddl))
     made = list(sink.write(Tables([rows]), Staging("1", "t", 1, 1, "i")))
-    sink.commit(Identifier("u", 1), [*orders, *made])
+    sink.commit(CommitId("u", 1), [*orders, *made])
 
 
 @pytest.mark.parametrize("missing", ["INSERT", "UPDATE", "SELECT"])

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Identifier, Staging
+from holdfast.connect.sink import CommitId, Staging
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type
@@ -39,7 +39,7 @@ def put(server: Server, rows: Rows, number: int = 1, **options: Any) -> None:
     sink = server.sink(**options)
     sink.prepare([rows.table])
     sink.commit(
-        Identifier("u", number), sink.write(Tables([rows]), Staging("1", "t", 1, number, "i"))
+        CommitId("u", number), sink.write(Tables([rows]), Staging("1", "t", 1, number, "i"))
     )
 
 

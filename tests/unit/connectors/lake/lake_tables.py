@@ -7,9 +7,9 @@ from typing import Any
 from pyiceberg.table import StaticTable
 from pyspark.sql import DataFrame
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Identifier, Sink, Staging
+from holdfast.connect.sink import CommitId, Sink, Staging
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.writer import DeltaSink
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
@@ -27,8 +27,8 @@ PLACE = "shop.orders"
 SINKS = ("delta", "iceberg", "paimon")
 
 
-def context(name: str) -> Context:
-    return Context("7", "job", f"Sink[0]-{name}", Mode.BATCH)
+def context(name: str) -> PluginContext:
+    return PluginContext("7", "job", f"Sink[0]-{name}", Mode.BATCH)
 
 
 def delta(path: Path, **options: Any) -> DeltaSink:
@@ -62,7 +62,7 @@ def put(one: Sink[Any], rows: DataFrame | Rows, number: int = 1) -> int:
     stage = Stage("sink", Role.SINK, one.name, Block((), here), (), None, 1, here)
     with explained(stage):
         made = one.write(Tables([given]), Staging("7", "t", 1, number))
-    one.commit(Identifier("u", number), made)
+    one.commit(CommitId("u", number), made)
     return sum(c.rows for c in made)
 
 

@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from pyiceberg.types import StringType
 from pyspark.sql import SparkSession
 
-from holdfast.connect.arrow_rows import Batches
+from holdfast.connect.arrow_rows import ArrowRows
 from holdfast.connect.rows import Rows
 from holdfast.connectors.iceberg.field_ids import numbered_footer
 from holdfast.connectors.iceberg.thrift import list_of, split_footer
@@ -47,7 +47,7 @@ def with_nan(spark: SparkSession) -> Rows:
         )
 
     columns = table(id="bigint", n="double").columns
-    batches = Batches(spark, columns, (0,), read, 100)
+    batches = ArrowRows(spark, columns, (0,), read, 100)
     return Rows(table(id="bigint", n="double"), batches.frame, batches)
 
 

@@ -10,7 +10,7 @@ from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.types import LongType, NestedField, StringType
 from pyspark.sql import SparkSession
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.connectors.delta.library import DeltaLog
 from holdfast.connectors.delta.writer import DeltaSink
 from holdfast.connectors.lake.location import Place
@@ -125,7 +125,7 @@ def test_l10_a_commit_that_the_library_refuses_is_no_lost_race(tmp_path: Path) -
     log = DeltaLog.load(Place(str(tmp_path / "delta")))
     assert log is not None
     with pytest.raises(UserError, match=r"Unsupported table features.*Nobody else has changed"):
-        log.add(Identifier("u", 1), [])
+        log.add(CommitId("u", 1), [])
 
 
 def test_l11_paimon_manifests_in_another_format_are_refused(

@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import read_options
-from holdfast.connect.sink import Heard, Identifier
+from holdfast.connect.sink import CommitEvent, CommitId
 from holdfast.connectors.lake import mark_done
 from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
@@ -53,7 +53,7 @@ class World:
     def commit(self, *touched: Partition, again: bool = False, **about: Any) -> None:
         """Have the listener hear of the next commit; `again`: nobody remembers its answer."""
         self.number += 1
-        commit = Heard(Identifier("u", self.number, about.pop("watermark", None)), (), **about)
+        commit = CommitEvent(CommitId("u", self.number, about.pop("watermark", None)), (), **about)
         listener = MarkDone(self.options, Place, lambda: self.now_ms / 1000)
         state = listener.heard(commit, touched, self.state)
         self.state = self.state if again else json.loads(json.dumps(state))
@@ -286,7 +286,7 @@ def _read(**given: str) -> tuple[MarkDoneOptions | None, list[str]]:
 
         problems = MarkDoneOptions.mark_problems
 
-    here, report = TextPlace("job.conf", 1, 1), Report()
+    here, report = TextPlace("job.conf", 1, 1), CheckReport()
     entries = tuple(Entry(key, Scalar(v, v, here), here) for key, v in given.items())
     return read_options(Checked, Block(entries, here), "sink", report), [
         str(m) for m in report.mistakes

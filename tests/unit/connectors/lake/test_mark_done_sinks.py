@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.connect.plugin import Context
-from holdfast.connect.sink import Committable, Heard, Identifier, Sink
+from holdfast.connect.plugin import PluginContext
+from holdfast.connect.sink import CommitEvent, CommitId, Committable, Sink
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.staged_files import File as DeltaFile
 from holdfast.connectors.delta.staged_files import Staged as DeltaStaged
@@ -21,7 +21,7 @@ from holdfast.connectors.iceberg.writer import IcebergSink
 from holdfast.connectors.lake.mark_options import Action, Actions
 from holdfast.model.job import Mode
 
-CONTEXT = Context("7", "job", "Sink[0]", Mode.BATCH)
+CONTEXT = PluginContext("7", "job", "Sink[0]", Mode.BATCH)
 MARK: dict[str, Any] = {
     "mark_done": Actions((Action.SUCCESS_FILE,)),
     "end_input_to_done": True,
@@ -32,9 +32,9 @@ VALUES = ("2024-05-01", "a b/ö", None)
 def marked(sink: Sink[Any], root: Path, *committables: Committable) -> list[str]:
     """What is marked below a folder when the last commit has these."""
     assert sink.listens
-    state = sink.listen(Heard(Identifier("u", 1), committables), None)
+    state = sink.listen(CommitEvent(CommitId("u", 1), committables), None)
     assert state is not None and not list(root.rglob("_SUCCESS"))
-    assert sink.listen(Heard(Identifier("u", 2), (), final=True), state) is None
+    assert sink.listen(CommitEvent(CommitId("u", 2), (), final=True), state) is None
     return sorted(str(p.parent.relative_to(root)) for p in root.rglob("_SUCCESS"))
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from holdfast.connect.arrow_rows import MALFORMED, Batches, NotPlain
+from holdfast.connect.arrow_rows import MALFORMED, ArrowRows, NotArrowReadable
 from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.parquet import _limited, write_batches
 from holdfast.errors import HoldfastError, Unavailable, UserError
@@ -54,17 +54,17 @@ def some_rows(before: Callable[[Any], None] | None = None) -> Read:
 
 
 @pytest.fixture
-def batches(spark: SparkSession) -> Callable[..., Batches]:
+def batches(spark: SparkSession) -> Callable[..., ArrowRows]:
     """Make batches of these splits."""
     columns = tuple(Column(name, parse_type(kind)) for name, kind in COLUMNS.items())
 
-    def make(*splits: Any, read: Read | None = None) -> Batches:
-        return Batches(spark, columns, splits, read or some_rows(), 1000)
+    def make(*splits: Any, read: Read | None = None) -> ArrowRows:
+        return ArrowRows(spark, columns, splits, read or some_rows(), 1000)
 
     return make
 
 
-Make = Callable[..., Batches]
+Make = Callable[..., ArrowRows]
 
 
 def ids_in(folder: Path, names: Any) -> list[int]:
@@ -185,7 +185,7 @@ def test_files_of_a_task_that_failed_are_not_reported_and_its_rows_not_counted(
     [
         (UserError("The table is full. Empty it."), UserError, "spark.task"),
         (Unavailable("The table is locked."), Unavailable, "spark.task"),
-        (NotPlain("a.csv has quotes"), UserError, MALFORMED),
+        (NotArrowReadable("a.csv has quotes"), UserError, MALFORMED),
     ],
 )
 def test_what_a_task_raises_comes_out(

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import read_options
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connectors.files.sink_options import LocalFileSinkOptions
 from holdfast.connectors.files.source import LocalFileSource
 from holdfast.connectors.files.source_options import LocalFileSourceOptions
@@ -35,9 +35,9 @@ def block(options: dict[str, Any]) -> Block:
     return made
 
 
-def context(mode: Mode = Mode.BATCH, checkpointing: bool = False) -> Context:
+def context(mode: Mode = Mode.BATCH, checkpointing: bool = False) -> PluginContext:
     """Return a context as the engine makes it."""
-    return Context("7", "job", "Stage[0]-LocalFile", mode, 1, checkpointing)
+    return PluginContext("7", "job", "Stage[0]-LocalFile", mode, 1, checkpointing)
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def mistakes() -> Callable[..., list[str]]:
     """Return what is wrong with options, as a user reads it."""
 
     def check(cls: type, **options: Any) -> list[str]:
-        report = Report()
+        report = CheckReport()
         read_options(cls, block(options), "LocalFile", report)
         return [m.message for m in report.mistakes]
 
@@ -59,7 +59,7 @@ def source() -> Callable[..., LocalFileSource]:
     def make(
         mode: Mode = Mode.BATCH, checkpointing: bool = False, **options: Any
     ) -> LocalFileSource:
-        report = Report()
+        report = CheckReport()
         made = read_options(LocalFileSourceOptions, block(options), "LocalFile", report)
         report.raise_if_any()
         assert made is not None
@@ -73,7 +73,7 @@ def sink() -> Callable[..., LocalFileSink]:
     """Make a sink."""
 
     def make(mode: Mode = Mode.BATCH, **options: Any) -> LocalFileSink:
-        report = Report()
+        report = CheckReport()
         made = read_options(LocalFileSinkOptions, block(options), "LocalFile", report)
         report.raise_if_any()
         assert made is not None

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from holdfast.connect.arrow_rows import NotPlain
+from holdfast.connect.arrow_rows import NotArrowReadable
 from holdfast.connect.rows import Rows
 from holdfast.connectors.files.formats.parquet import ParquetReader, parquet_batches
 from holdfast.connectors.files.reading import read_files
@@ -140,7 +140,7 @@ def by_arrow(
         return None
     try:
         read = [batch for split in batches.splits for batch in batches.read(split)]
-    except NotPlain:
+    except NotArrowReadable:
         return None
     return batches.columns, [row for batch in read for row in cells(batch)]
 
@@ -253,7 +253,7 @@ def test_a_second_file_with_other_columns_makes_the_slice_not_plain(
     assert parquet_batches(spark, table, files) is None
     batches = parquet_batches(spark, table, files[:1])
     assert batches is not None
-    with pytest.raises(NotPlain, match=r"b\.parquet has other columns"):
+    with pytest.raises(NotArrowReadable, match=r"b\.parquet has other columns"):
         list(batches.read([[files[1], 0, Path(files[1]).stat().st_size]]))
 
 
@@ -276,7 +276,7 @@ def test_a_file_that_is_no_parquet_is_left_to_spark(
     assert parquet_batches(spark, table, [str(good), str(bad)]) is None
     batches = parquet_batches(spark, table, [str(good)])
     assert batches is not None
-    with pytest.raises(NotPlain):
+    with pytest.raises(NotArrowReadable):
         list(batches.read([[str(bad), 0, max(1, len(content))]]))
 
 

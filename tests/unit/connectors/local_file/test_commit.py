@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.connectors.files.committer import Staged, abort, commit
 from holdfast.connectors.files.opening import HIDDEN
 from holdfast.errors import UserError
 
-ONE = Identifier("run-1-Sink[0]", 1)
+ONE = CommitId("run-1-Sink[0]", 1)
 
 
 def visible(root: Path) -> dict[str, str]:
@@ -90,21 +90,21 @@ def test_two_users_that_chose_the_same_name_both_get_on(tmp_path: Path) -> None:
     log.parent.mkdir()
     entry = {"files": [[s, t, False] for s, t in parts[1].files], "folders": [parts[1].folder]}
     log.write_text(json.dumps(entry | {"done": False, "version": 1}))
-    commit(Identifier("one", 1), [parts[0]])
-    commit(Identifier("two", 1), [parts[1]])
-    commit(Identifier("two", 2), [staged(tmp_path, "s3", {"out.csv": "3"})])
+    commit(CommitId("one", 1), [parts[0]])
+    commit(CommitId("two", 1), [parts[1]])
+    commit(CommitId("two", 2), [staged(tmp_path, "s3", {"out.csv": "3"})])
     assert visible(tmp_path) == {"out.csv": "1", "out_1.csv": "2", "out_2.csv": "3"}
 
 
 def test_an_entry_that_a_late_repeat_left_stands_in_nobodys_way(tmp_path: Path) -> None:
     for number in (1, 2):
-        commit(Identifier("run", number), [staged(tmp_path, f"s{number}", {f"{number}.txt": "x"})])
+        commit(CommitId("run", number), [staged(tmp_path, f"s{number}", {f"{number}.txt": "x"})])
     late = tmp_path / HIDDEN / "commits" / "run-1"
     moves = [[f"{HIDDEN}/s1/part-0", "1_1.txt", False]]
     late.write_text(
         json.dumps({"files": moves, "folders": [f"{HIDDEN}/s1"], "done": False, "version": 1})
     )
-    commit(Identifier("run", 3), [staged(tmp_path, "s3", {"3.txt": "x"})])
+    commit(CommitId("run", 3), [staged(tmp_path, "s3", {"3.txt": "x"})])
     assert visible(tmp_path) == {"1.txt": "x", "2.txt": "x", "3.txt": "x"}
     assert [p.name for p in late.parent.iterdir()] == ["run-3"]
 
@@ -124,8 +124,8 @@ def test_copies_of_files_replace_them(tmp_path: Path) -> None:
 def test_only_the_last_commit_of_a_user_is_remembered(tmp_path: Path) -> None:
     for number in range(1, 4):
         one = staged(tmp_path, f"s{number}", {f"{number}.txt": "x"})
-        commit(Identifier("run", number), [one])
-        commit(Identifier("other-run", number), [staged(tmp_path, "o", {f"o{number}.txt": "x"})])
+        commit(CommitId("run", number), [one])
+        commit(CommitId("other-run", number), [staged(tmp_path, "o", {f"o{number}.txt": "x"})])
     logs = sorted(p.name for p in (tmp_path / HIDDEN / "commits").iterdir())
     assert logs == ["other-run-3", "run-3"]
     assert len(visible(tmp_path)) == 6
@@ -133,10 +133,10 @@ def test_only_the_last_commit_of_a_user_is_remembered(tmp_path: Path) -> None:
 
 def test_a_late_repeat_of_an_older_commit_changes_nothing(tmp_path: Path) -> None:
     first = staged(tmp_path, "s1", {"1.txt": "x"})
-    commit(Identifier("run", 1), [first])
-    commit(Identifier("run", 2), [staged(tmp_path, "s2", {"2.txt": "x"})])
+    commit(CommitId("run", 1), [first])
+    commit(CommitId("run", 2), [staged(tmp_path, "s2", {"2.txt": "x"})])
     (tmp_path / "1.txt").unlink()
-    commit(Identifier("run", 1), [first])
+    commit(CommitId("run", 1), [first])
     assert visible(tmp_path) == {"2.txt": "x"}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.connect.options import describe
-from holdfast.connect.sink import Identifier, Opening
+from holdfast.connect.sink import CommitId, Opening
 from holdfast.connectors.files.save_mode import prepare_folder
 from holdfast.connectors.files.sink_options import LocalFileSinkOptions
 from holdfast.connectors.files.source_options import LocalFileSourceOptions
@@ -96,7 +96,7 @@ def test_dropping_data_empties_the_folder_and_nothing_above_it(
     made = sink(path=str(folder), file_format_type="text", data_save_mode="DROP_DATA")
     (due,) = made.prepare([Table(TablePath.parse("db.t"))], Opening("7.x"))
     assert (folder / "day=1" / "old.txt").exists(), "nothing goes before the commit"
-    made.commit(Identifier("7.x.1.s", 1), [due])
+    made.commit(CommitId("7.x.1.s", 1), [due])
     assert [p.name for p in folder.iterdir()] == [".holdfast"]
     assert (tmp_path / "beside.txt").exists()
 

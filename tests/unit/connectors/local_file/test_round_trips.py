@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Identifier, Staging
+from holdfast.connect.sink import CommitId, Staging
 from holdfast.connect.source import Budget, Slice
 from holdfast.connectors.files.source import LocalFileSource
 from holdfast.connectors.files.writer import LocalFileSink
@@ -64,7 +64,7 @@ def write(sink: LocalFileSink, rows: DataFrame, staging: Staging = STAGING) -> N
     tables = Tables([Rows.of("db.orders", rows)])
     sink.prepare([r.table for r in tables])
     committables = sink.write(tables, staging)
-    sink.commit(Identifier("run-1", staging.number), committables)
+    sink.commit(CommitId("run-1", staging.number), committables)
 
 
 def read(source: LocalFileSource, spark: SparkSession) -> DataFrame:

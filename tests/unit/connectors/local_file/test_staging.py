@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Committable, Identifier, Staging
+from holdfast.connect.sink import CommitId, Committable, Staging
 from holdfast.connectors.files.archives import uncompressed
 from holdfast.connectors.files.format import Codec
 from holdfast.errors import UserError
@@ -53,7 +53,7 @@ def test_a_crash_between_write_and_commit_leaves_nothing_visible_and_loses_nothi
     assert seen(tmp_path) == {}
     for _ in range(2):  # another process, and again
         stored = [Committable(c.version, c.table, c.rows, c.bytes, c.content) for c in kept]
-        sink(**options).commit(Identifier("run-1", 1), stored)
+        sink(**options).commit(CommitId("run-1", 1), stored)
     sink(**options).abort(dead)
     sink(**options).abort(dead)
     names = list(seen(tmp_path))
@@ -67,7 +67,7 @@ def committed(sink: Any, rows: Tables, number: int = 1) -> list[Committable]:
     """Write and commit one slice."""
     sink.prepare([r.table for r in rows])
     made = list(sink.write(rows, staging(number)))
-    sink.commit(Identifier("run-1", number), made)
+    sink.commit(CommitId("run-1", number), made)
     return made
 
 

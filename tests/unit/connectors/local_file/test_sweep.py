@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import read_options
-from holdfast.connect.plugin import Context
-from holdfast.connect.sink import Identifier, Leftovers, Staging
+from holdfast.connect.plugin import PluginContext
+from holdfast.connect.sink import CommitId, Leftovers, Staging
 from holdfast.connectors.files.committer import Staged, commit
 from holdfast.connectors.files.opening import HIDDEN
 from holdfast.connectors.files.sweep import folders_like, safe
@@ -73,7 +73,7 @@ def test_what_a_commit_has_written_down_stays_until_it_is_done(
     sink: Make, tmp_path: Path, done: bool
 ) -> None:
     one = stage(tmp_path)
-    user = Identifier("7.aa.1.Sink[0]-LocalFile", 1)
+    user = CommitId("7.aa.1.Sink[0]-LocalFile", 1)
     log = tmp_path / HIDDEN / "commits" / "7.aa.1.Sink%5B0%5D-LocalFile-1"
     log.parent.mkdir()
     entry = {"files": [[s, t, False] for s, t in one.files], "folders": [one.folder]}
@@ -88,7 +88,7 @@ def test_what_a_commit_has_written_down_stays_until_it_is_done(
 
 def test_an_empty_hidden_folder_goes_and_a_log_stays(sink: Make, tmp_path: Path) -> None:
     stage(tmp_path / "a")
-    commit(Identifier("u", 1), [stage(tmp_path / "b")])
+    commit(CommitId("u", 1), [stage(tmp_path / "b")])
     for name in "ab":
         sink(path=str(tmp_path / name), file_format_type="text").sweep(JOB)
     assert not (tmp_path / "a" / HIDDEN).exists()
@@ -132,9 +132,9 @@ def test_the_spark_sink_sweeps_too(tmp_path: Path) -> None:
     here = SourceLocation("job.conf", 1, 1)
     given = {"format": "parquet", "path": str(tmp_path / "${table_name}")}
     block = Block(tuple(Entry(k, Scalar(v, v, here), here) for k, v in given.items()), here)
-    options = read_options(SparkSinkOptions, block, "Spark", Report())
+    options = read_options(SparkSinkOptions, block, "Spark", CheckReport())
     assert options
-    sink = SparkSink(options, Context("7", "job", "Sink[0]-Spark", Mode.BATCH))
+    sink = SparkSink(options, PluginContext("7", "job", "Sink[0]-Spark", Mode.BATCH))
     for job, attempt in (("7", 1), ("7", 2), ("8", 1)):
         name = Staging(job, "p1-t1", attempt, 1, "aa").name
         (tmp_path / "t" / f"{STAGED}{name}-db.t").mkdir(parents=True)

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from python_calamine import CalamineWorkbook
 
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Identifier, Staging
+from holdfast.connect.sink import CommitId, Staging
 from holdfast.connect.source import Budget
 from holdfast.errors import HoldfastError, SourceLocation, UserError
 from holdfast.model.job import Role, Stage
@@ -35,7 +35,7 @@ STAGE = Stage("Sink[0]-LocalFile", Role.SINK, "LocalFile", Block((), HERE), (), 
 def write(sink: Any, rows: DataFrame) -> None:
     tables = Tables([Rows.of("db.t", rows)])
     sink.prepare([r.table for r in tables])
-    sink.commit(Identifier("r", 1), sink.write(tables, Staging("7", "p1t0", 1, 1)))
+    sink.commit(CommitId("r", 1), sink.write(tables, Staging("7", "p1t0", 1, 1)))
 
 
 def written(folder: Path) -> list[Path]:

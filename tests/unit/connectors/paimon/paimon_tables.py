@@ -11,15 +11,15 @@ import pyarrow as pa
 from pypaimon_rust.datafusion import PaimonCatalog, SQLContext, Table
 from pyspark.sql import DataFrame
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Committable, Identifier, Staging
+from holdfast.connect.sink import CommitId, Committable, Staging
 from holdfast.connectors.paimon.options import PaimonSinkOptions
 from holdfast.connectors.paimon.writer import PaimonSink
 from holdfast.model.job import Mode
 
 PLACE = "shop.orders"
-CONTEXT = Context("7", "job", "Sink[0]-Paimon", Mode.BATCH)
+CONTEXT = PluginContext("7", "job", "Sink[0]-Paimon", Mode.BATCH)
 FAR_FUTURE = dt.timedelta(hours=2)
 
 
@@ -41,7 +41,7 @@ def staged(one: PaimonSink, frame: DataFrame, number: int = 1) -> Sequence[Commi
 def put(one: PaimonSink, frame: DataFrame, number: int = 1, user: str = "u") -> int:
     """Write and commit rows; return how many were said to be written."""
     made = staged(one, frame, number)
-    one.commit(Identifier(user, number), made)
+    one.commit(CommitId(user, number), made)
     return sum(c.rows for c in made)
 
 

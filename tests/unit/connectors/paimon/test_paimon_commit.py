@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from holdfast.connect.sink import Committable, Heard, Identifier
+from holdfast.connect.sink import CommitEvent, CommitId, Committable
 from holdfast.connectors.lake.footers import staged_parts
 from holdfast.connectors.lake.location import Place
 from holdfast.connectors.lake.prepare import DataSaveMode
@@ -83,30 +83,30 @@ def age(warehouse: Path, hours: int = 2) -> None:
 def test_a_lower_number_changes_nothing(tmp_path: Path) -> None:
     one = prepared(tmp_path)
     made = {n: staged(tmp_path, n) for n in (1, 2, 3)}
-    one.commit(Identifier("u", 2), made[2])
-    one.commit(Identifier("u", 1), made[1])
-    one.commit(Identifier("v", 1), made[3])
+    one.commit(CommitId("u", 2), made[2])
+    one.commit(CommitId("u", 1), made[1])
+    one.commit(CommitId("v", 1), made[3])
     assert ids(tmp_path) == [2, 3]
 
 
 def test_the_watermark_never_goes_back(tmp_path: Path) -> None:
     one = prepared(tmp_path)
     for number, mark in enumerate((1000, 500, None, 2000), 1):
-        one.commit(Identifier("u", number, mark), staged(tmp_path, number))
+        one.commit(CommitId("u", number, mark), staged(tmp_path, number))
     assert [s.get("watermark") for s in snapshots(tmp_path)] == [1000, 1000, 1000, 2000]
 
 
 def test_snapshots_expire_and_their_numbers_stay(tmp_path: Path) -> None:
     one = prepared(tmp_path, **LATE)
     first = staged(tmp_path, 1000)
-    one.commit(Identifier("early", 7), first)
+    one.commit(CommitId("early", 7), first)
     for number in range(1, 20):
-        one.commit(Identifier("u", number), staged(tmp_path, number))
+        one.commit(CommitId("u", number), staged(tmp_path, number))
     left = [int(s["id"]) for s in snapshots(tmp_path)]
     assert left == list(range(18, 21))
     assert (folder(tmp_path) / "snapshot" / "EARLIEST").read_text() == "18"
-    one.commit(Identifier("early", 7), first)
-    one.commit(Identifier("u", 3), staged(tmp_path, 3))
+    one.commit(CommitId("early", 7), first)
+    one.commit(CommitId("u", 3), staged(tmp_path, 3))
     assert ids(tmp_path) == [*range(1, 20), 1000], "what has expired is not committed again"
     named = set()
     for snapshot in snapshots(tmp_path):
@@ -119,7 +119,7 @@ def test_snapshots_expire_and_their_numbers_stay(tmp_path: Path) -> None:
 def test_manifests_are_merged(tmp_path: Path) -> None:
     one = prepared(tmp_path, **{"manifest.merge-min-count": "5"})
     for number in range(1, 24):
-        one.commit(Identifier("u", number), staged(tmp_path, number))
+        one.commit(CommitId("u", number), staged(tmp_path, number))
     last = snapshots(tmp_path)[-1]
     assert len(avro(tmp_path, last["baseManifestList"])) <= 5
     assert ids(tmp_path) == list(range(1, 24))
@@ -129,10 +129,10 @@ def test_manifests_are_merged(tmp_path: Path) -> None:
 def test_time_is_what_expires_by_default(tmp_path: Path) -> None:
     one = prepared(tmp_path)
     for number in range(1, 20):
-        one.commit(Identifier("u", number), staged(tmp_path, number))
+        one.commit(CommitId("u", number), staged(tmp_path, number))
     assert len(snapshots(tmp_path)) == 19
     age(tmp_path)
-    one.commit(Identifier("u", 20), staged(tmp_path, 20))
+    one.commit(CommitId("u", 20), staged(tmp_path, 20))
     assert [int(s["id"]) for s in snapshots(tmp_path)] == list(range(11, 21)), "ten are kept"
 
 
@@ -140,24 +140,24 @@ def test_time_is_what_expires_by_default(tmp_path: Path) -> None:
 def test_what_others_need_is_kept(tmp_path: Path, what: str) -> None:
     one = prepared(tmp_path, **LATE, **({"write-only": "true"} if what == "write-only" else {}))
     for number in range(1, 10):
-        one.commit(Identifier("u", number), staged(tmp_path, number))
+        one.commit(CommitId("u", number), staged(tmp_path, number))
     if what == "consumer":
         (folder(tmp_path) / "consumer").mkdir()
         (folder(tmp_path) / "consumer" / "consumer-x").write_text('{"nextSnapshot": 4}')
     elif what == "branch":
         (folder(tmp_path) / "branch" / "branch-x").mkdir(parents=True)
     for number in range(10, 21):
-        one.commit(Identifier("u", number), staged(tmp_path, number))
+        one.commit(CommitId("u", number), staged(tmp_path, number))
     assert int(snapshots(tmp_path)[0]["id"]) == (4 if what == "consumer" else 1)
 
 
 def test_snapshots_of_others_are_theirs_to_expire(tmp_path: Path) -> None:
     one = prepared(tmp_path, **LATE)
     for number in range(1, 6):
-        one.commit(Identifier("u", number), staged(tmp_path, number))
+        one.commit(CommitId("u", number), staged(tmp_path, number))
     stranger(tmp_path, [{"id": 100}], SCHEMA)
     for number in range(6, 20):
-        one.commit(Identifier("u", number), staged(tmp_path, number))
+        one.commit(CommitId("u", number), staged(tmp_path, number))
     left = [int(s["id"]) for s in snapshots(tmp_path)]
     assert left[:2] == [5, 6], "and one of ours before it, so that what it deletes is cleaned"
     assert ids(tmp_path) == [*range(1, 20), 100]
@@ -166,13 +166,13 @@ def test_snapshots_of_others_are_theirs_to_expire(tmp_path: Path) -> None:
 def test_a_number_that_others_let_expire_is_found_by_the_files(tmp_path: Path) -> None:
     one = prepared(tmp_path)
     made = staged(tmp_path, 1)
-    one.commit(Identifier("u", 1), made)
+    one.commit(CommitId("u", 1), made)
     for number in range(100, 103):
         stranger(tmp_path, [{"id": number}], SCHEMA)
     (folder(tmp_path) / "snapshot" / "snapshot-1").unlink()  # as Flink's committer does
-    one.commit(Identifier("u", 1), made)
+    one.commit(CommitId("u", 1), made)
     assert ids(tmp_path) == [1, 100, 101, 102]
-    one.commit(Identifier("u", 2), staged(tmp_path, 2))
+    one.commit(CommitId("u", 2), staged(tmp_path, 2))
     assert ids(tmp_path) == [1, 2, 100, 101, 102]
 
 
@@ -182,42 +182,42 @@ def test_one_that_wakes_after_its_turn_has_expired_changes_nothing(
 ) -> None:
     one = prepared(tmp_path, **LATE)
     for number in range(1, before + 1):
-        one.commit(Identifier("u", number), staged(tmp_path, number))
+        one.commit(CommitId("u", number), staged(tmp_path, number))
     late = loaded(tmp_path)
     made = staged(tmp_path, 500)
     place = Place(str(folder(tmp_path)))
     for file in files_of(made):
         place.move(file.staged, file.final)
     for number in range(before + 1, 21):
-        one.commit(Identifier("u", number), staged(tmp_path, number))
+        one.commit(CommitId("u", number), staged(tmp_path, number))
     assert not (folder(tmp_path) / "snapshot" / f"snapshot-{before + 1}").exists()
     numbers = {path.name for path in (folder(tmp_path) / "snapshot").iterdir()}
     try:
-        assert not late.add(Identifier("v", 1), files_of(made))
+        assert not late.add(CommitId("v", 1), files_of(made))
     except FileNotFoundError:
         assert before, "what it would build on is gone"
     assert {path.name for path in (folder(tmp_path) / "snapshot").iterdir()} == numbers
-    one.commit(Identifier("v", 1), made)
+    one.commit(CommitId("v", 1), made)
     assert ids(tmp_path) == [*range(1, 21), 500]
 
 
 def test_a_stray_snapshot_does_not_stop_expiry(tmp_path: Path) -> None:
     one = prepared(tmp_path, **LATE)
     for number in range(1, 12):
-        one.commit(Identifier("u", number), staged(tmp_path, number))
+        one.commit(CommitId("u", number), staged(tmp_path, number))
     latest = folder(tmp_path) / "snapshot" / "snapshot-11"
     stray = json.loads(latest.read_text()) | {"id": 2}
     (folder(tmp_path) / "snapshot" / "snapshot-2").write_text(json.dumps(stray))
     for number in range(12, 21):
-        one.commit(Identifier("u", number), staged(tmp_path, number))
+        one.commit(CommitId("u", number), staged(tmp_path, number))
     assert [int(s["id"]) for s in snapshots(tmp_path)] == [18, 19, 20]
 
 
 def test_files_that_were_dropped_go_with_the_last_snapshot_that_has_them(tmp_path: Path) -> None:
     one = prepared(tmp_path, **LATE)
     for number in (1, 2, 3):
-        one.commit(Identifier("u", number), staged(tmp_path, number))
-    one.commit(Identifier("u", 4), staged(tmp_path, 4))
+        one.commit(CommitId("u", number), staged(tmp_path, number))
+    one.commit(CommitId("u", 4), staged(tmp_path, 4))
     (folder(tmp_path) / "tag").mkdir()
     (folder(tmp_path) / "tag" / "tag-kept").write_text(
         (folder(tmp_path) / "snapshot" / "snapshot-1").read_text()
@@ -227,7 +227,7 @@ def test_files_that_were_dropped_go_with_the_last_snapshot_that_has_them(tmp_pat
     files = sorted(folder(tmp_path).glob("bucket-0/*.parquet"))
     assert len(files) == 4
     for number in range(5, 21):
-        one.commit(Identifier("u", number), staged(tmp_path, number))
+        one.commit(CommitId("u", number), staged(tmp_path, number))
     assert int(snapshots(tmp_path)[0]["id"]) == 18
     left = [path for path in files if path.exists()]
     (tagged,) = (pq.read_table(path)["id"].to_pylist() for path in left)
@@ -238,9 +238,9 @@ def test_files_that_were_dropped_go_with_the_last_snapshot_that_has_them(tmp_pat
 def test_a_hint_that_leads_nowhere_is_not_believed(tmp_path: Path) -> None:
     one = prepared(tmp_path)
     for number in (1, 2, 3):
-        one.commit(Identifier("u", number), staged(tmp_path, number))
+        one.commit(CommitId("u", number), staged(tmp_path, number))
         (folder(tmp_path) / "snapshot" / "LATEST").write_text("1" if number == 2 else "99")
-    one.commit(Identifier("u", 4), staged(tmp_path, 4))
+    one.commit(CommitId("u", 4), staged(tmp_path, 4))
     assert ids(tmp_path) == [1, 2, 3, 4]
     assert (folder(tmp_path) / "snapshot" / "LATEST").read_text() == "4"
 
@@ -252,10 +252,10 @@ def test_a_savepoint_is_tagged_and_kept(tmp_path: Path) -> None:
     user = "7.i1.p1.Sink[0]-Paimon"
     for number in range(1, 21):
         made = staged(tmp_path, number)
-        identifier = Identifier(user, number)
+        identifier = CommitId(user, number)
         one.commit(identifier, made)
         for _ in range(2):
-            one.listen(Heard(identifier, tuple(made), savepoint=number == 5), None)
+            one.listen(CommitEvent(identifier, tuple(made), savepoint=number == 5), None)
     (tag,) = (folder(tmp_path) / "tag").iterdir()
     assert tag.name == "tag-savepoint-7-i1-p1-5"
     said = json.loads(tag.read_text())
@@ -276,9 +276,9 @@ def test_partitions_are_marked_as_the_table_options_say(tmp_path: Path) -> None:
         File("a", "id=3/bucket-0/data-1.parquet", "", {"id": "3"}, 0, -1, {}),
     ])  # fmt: skip
     made = (Committable(VERSION, PLACE, 1, 1, content.to_plain()),)
-    state = one.listen(Heard(Identifier("u", 1), made), None)
+    state = one.listen(CommitEvent(CommitId("u", 1), made), None)
     assert state is not None
-    assert one.listen(Heard(Identifier("u", 2), (), final=True), state) is None
+    assert one.listen(CommitEvent(CommitId("u", 2), (), final=True), state) is None
     assert (folder(tmp_path) / "id=3" / "_SUCCESS").exists()
     with pytest.raises(UserError, match="marks partitions, and the table has none"):
         sink(tmp_path / "other", write_props=props).prepare([TABLE])
@@ -289,11 +289,11 @@ def test_a_commit_reads_no_more_as_the_table_grows(tmp_path: Path) -> None:
     opened: list[int] = []
     for number in range(1, 41):
         made = staged(tmp_path, number)
-        opened.append(_calls(one, Identifier("u", number), made))
+        opened.append(_calls(one, CommitId("u", number), made))
     assert max(opened[-10:]) <= 1.5 * max(opened[:12])
 
 
-def _calls(one: PaimonSink, identifier: Identifier, made: Sequence[Committable]) -> int:
+def _calls(one: PaimonSink, identifier: CommitId, made: Sequence[Committable]) -> int:
     """Commit; return how many files were opened for it."""
     count = 0
     real = Path.open

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast.connect.sink import Identifier
+from holdfast.connect.sink import CommitId
 from holdfast.connectors.paimon.writer import PaimonSink
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table, TablePath
@@ -61,8 +61,8 @@ def test_the_sequence_field_decides_not_the_order_of_staging(
     one = keyed(tmp_path)
     later = staged(one, changes(spark, ("UPDATE_AFTER", 1, "new", 5), ("DELETE", 2, None, 5)), 2)
     first = staged(one, changes(spark, ("INSERT", 1, "old", 1), ("INSERT", 2, "old", 1)), 1)
-    one.commit(Identifier("u", 1), first)
-    one.commit(Identifier("u", 2), later)
+    one.commit(CommitId("u", 1), first)
+    one.commit(CommitId("u", 2), later)
     assert found(tmp_path) == [(1, "new", 5)]
 
 

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Identifier, Opening, Staging
+from holdfast.connect.sink import CommitId, Opening, Staging
 from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
 from holdfast.connectors.paimon import binary_row
 from holdfast.connectors.paimon.writer import PaimonSink
@@ -182,14 +182,14 @@ def test_a_table_is_made_anew_with_its_first_rows(spark: SparkSession, tmp_path:
     again.prepare([other], Opening("7.x", frozenset({PLACE})))
     second = again.write(rows, Staging("7", "t", 2, 1, "x"))
     assert ids(tmp_path) == [1]
-    one.commit(Identifier("7.x.1.s", 1), [*due, *first])
+    one.commit(CommitId("7.x.1.s", 1), [*due, *first])
     assert read(tmp_path) == [{"id": "a", "n": 7}]
-    one.commit(Identifier("7.x.1.s", 2), second)
+    one.commit(CommitId("7.x.1.s", 2), second)
     third = anew().write(rows, Staging("7", "t", 3, 1, "x"))
-    one.commit(Identifier("7.x.1.s", 3), third)
+    one.commit(CommitId("7.x.1.s", 3), third)
     later, known = anew(), frozenset({PLACE})
     assert later.prepare([other], Opening("7.y", known, known)) == []
-    one.commit(Identifier("7.y.1.s", 1), later.write(rows, Staging("7", "t", 1, 1, "y")))
+    one.commit(CommitId("7.y.1.s", 1), later.write(rows, Staging("7", "t", 1, 1, "y")))
     assert read(tmp_path) == [{"id": "a", "n": 7}] * 4
     with pytest.raises(UserError, match="it has other keys, partitions or buckets"):
         anew(partition_keys="n").prepare([other], Opening("7.z"))
@@ -203,7 +203,7 @@ def test_a_table_made_anew_after_staging_fails_the_commit(
     anew = sink(tmp_path, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA)
     open_tables(anew, [Table(TablePath.parse(PLACE), (Column("id", Type("string")),))])
     with pytest.raises(UserError, match="the table was made anew"):
-        one.commit(Identifier("u", 1), made)
+        one.commit(CommitId("u", 1), made)
     assert read(tmp_path) == []
 
 

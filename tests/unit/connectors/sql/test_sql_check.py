@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import read_options
 from holdfast.connectors.sql.functions_other import FUNCTIONS
 from holdfast.connectors.sql.transform import Sql, SqlOptions
@@ -69,7 +69,7 @@ def test_every_unknown_function_is_named() -> None:
 def test_a_mistake_stands_at_the_query_in_the_job_file() -> None:
     text = Scalar("select a", "select a", PLACE)
     block = Block((Entry("query", text, PLACE),), SourceLocation("job.conf", 1, 1))
-    report = Report()
+    report = CheckReport()
     assert read_options(SqlOptions, block, "Sql", report) is None
     assert [str(m) for m in report.mistakes] == [
         "job.conf:3:5: Sql: query: the query has a SELECT without FROM. Name its input, or dual."

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.rows import Rows
 from holdfast.connectors.sql.transform import Sql, SqlOptions
 from holdfast.model.job import Mode
 
-CONTEXT = Context("1", "test", "Transform[0]-Sql", Mode.BATCH)
+CONTEXT = PluginContext("1", "test", "Transform[0]-Sql", Mode.BATCH)
 NAN = float("nan")
 Ask = Callable[..., list[Any]]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connectors.sql.transform import Sql, SqlOptions
 from holdfast.errors import UserError
@@ -26,7 +26,7 @@ CUSTOMERS = "SELECT * FROM VALUES (10, 'Ann'), (20, 'Bob'), (30, 'Cy') AS custom
 def _join(query: str, inputs: Mapping[str, Tables]) -> Rows:
     options = SqlOptions(query=query)
     assert list(options.problems()) == []
-    transform = Sql(options, Context("1", "test", "Transform[0]-Sql", Mode.BATCH))
+    transform = Sql(options, PluginContext("1", "test", "Transform[0]-Sql", Mode.BATCH))
     (rows,) = transform.join(inputs)
     return rows
 

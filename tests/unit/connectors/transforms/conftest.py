@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from holdfast.connect.checks import Report
+from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import read_options
-from holdfast.connect.plugin import Context
+from holdfast.connect.plugin import PluginContext
 from holdfast.errors import SourceLocation
 from holdfast.model.job import Mode
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
@@ -32,14 +32,14 @@ class Build:
     """`build(Copy, fields={...})` makes the transform; `build.mistakes(...)` says what is wrong."""
 
     def __call__(self, kind: Any, allow_python: bool = False, **given: Any) -> Any:
-        report = Report()
+        report = CheckReport()
         read = read_options(kind.options_class, node(given), kind.name, report)
         report.raise_if_any()
         stage = f"Transform[0]-{kind.name}"
-        return kind(read, Context("1", "test", stage, Mode.BATCH, allow_python=allow_python))
+        return kind(read, PluginContext("1", "test", stage, Mode.BATCH, allow_python=allow_python))
 
     def mistakes(self, kind: Any, **given: Any) -> list[str]:
-        report = Report()
+        report = CheckReport()
         read_options(kind.options_class, node(given), kind.name, report)
         return [m.message for m in report.mistakes]
 
