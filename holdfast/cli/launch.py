@@ -21,7 +21,7 @@ from holdfast.plan.record import JobSource
 from holdfast.process.run_outcome import Outcome, Status, admit
 from holdfast.process.run_result import RunResult, result_of
 from holdfast.spark import session, startup_cache
-from holdfast.worker.attempt import Runner
+from holdfast.worker.attempt import WorkerRuntime
 from holdfast.worker.row_counts import first_job_s
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def run_here(asked: Launch, signals: Signals) -> RunResult:
         admit(job, asked.slots, asked.tags)
         show_warnings(report.warnings)
         signals.check()
-        embedded = _embedded(Runner(registry, starting.session, starting.loss), asked.tags)
+        embedded = _embedded(WorkerRuntime(registry, starting.session, starting.loss), asked.tags)
         embedded.start()
         cleanup.callback(embedded.close)
         signals.check()
@@ -118,7 +118,7 @@ def follow(embedded: "Embedded", spark: "SparkSession", *, quiet: bool) -> Outco
     return outcome
 
 
-def _embedded(runner: Runner, tags: Mapping[str, str]) -> "Embedded":
+def _embedded(runner: WorkerRuntime, tags: Mapping[str, str]) -> "Embedded":
     """Return the control plane.  Its many modules are imported only now that Spark is starting."""
     module = importlib.import_module("holdfast.process.local_run")
     embedded: Embedded = module.Embedded(runner, _say, tags)

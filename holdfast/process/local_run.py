@@ -39,7 +39,7 @@ from holdfast.store.machine import network_kind
 from holdfast.store.open import open_store
 from holdfast.wire.messages import ToLeader, ToWorker
 from holdfast.worker.agent import Worker, WorkerSettings
-from holdfast.worker.attempt import Runner
+from holdfast.worker.attempt import WorkerRuntime
 
 NAME = "local"
 SLOTS = 1_000_000
@@ -77,7 +77,9 @@ class Embedded:
     `start`, `submit`, `wait`; `cancel` from any thread; `close` in the end, whatever happened.
     """
 
-    def __init__(self, run: Runner, say: Notice, tags: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, run: WorkerRuntime, say: Notice, tags: Mapping[str, str] | None = None
+    ) -> None:
         self._runner = run
         self._tags = tags or {}
         self._incarnation = secrets.token_hex(4)

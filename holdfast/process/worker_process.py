@@ -20,9 +20,9 @@ from holdfast.process.failpoints import points_from_env
 from holdfast.process.links import Dialer
 from holdfast.security.identity import client_tls, join_token
 from holdfast.spark import session
-from holdfast.spark.session import Starting
+from holdfast.spark.session import SparkStartup
 from holdfast.worker.agent import Worker, WorkerSettings
-from holdfast.worker.attempt import Attempt, Runner
+from holdfast.worker.attempt import Attempt, WorkerRuntime
 from holdfast.worker.probe import Bounds, Probe
 
 log = logging.getLogger("holdfast")
@@ -55,7 +55,7 @@ def run_worker(config: Config, spark_log: Path) -> int:
     return os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
-async def _serve(config: Config, starting: Starting) -> int | None:
+async def _serve(config: Config, starting: SparkStartup) -> int | None:
     """Work until told to stop; return the exit code, None if Spark is gone."""
     stop, at_once = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -136,14 +136,14 @@ async def _leave(
 
 
 def _built(
-    config: Config, incarnation: str, starting: Starting, probe: Probe
+    config: Config, incarnation: str, starting: SparkStartup, probe: Probe
 ) -> tuple[Worker, Dialer]:
     """Put a worker together, and its links."""
     token = join_token(config, create=True)
     tracer = tracer_from_env(os.environ, f"{config.name}#{incarnation}")
     points = points_from_env(os.environ, log.warning)
     registry = Registry.load(config.plugins)
-    runner = Runner(registry, starting.session, starting.loss, points.pass_now)
+    runner = WorkerRuntime(registry, starting.session, starting.loss, points.pass_now)
     settings = WorkerSettings(config.beat_s, config.orphan_s)
     worker = Worker(
         config.name, incarnation, config.slots, config.tags, runner,
@@ -154,7 +154,7 @@ def _built(
     return worker, dialer
 
 
-async def _boot(starting: Starting) -> None:
+async def _boot(starting: SparkStartup) -> None:
     """Wait for Spark.  Ends only if it does not start."""
     await asyncio.to_thread(starting.session)
     say("Spark is ready")

@@ -1,7 +1,7 @@
 """Spark's driver: a JVM of our own, and the session in it.
 
 `begin` starts the JVM and returns at once, so that a job file is read and checked while Spark
-boots.  `Starting.session` waits for what is left.  `stop` ends everything within a moment: in
+boots.  `SparkStartup.session` waits for what is left.  `stop` ends everything within a moment: in
 local mode there is nobody to say goodbye to, so the JVM is killed and its folder deleted.
 """
 
@@ -33,7 +33,7 @@ from holdfast.spark.jvm import (
     spark_jars,
     start,
 )
-from holdfast.spark.settings import Settings, resolve
+from holdfast.spark.settings import SparkSettings, resolve
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,10 +59,10 @@ logger.native.level = error
 """Spark's log goes to the JVM's standard error, and that is the log file."""
 
 
-class Starting:
+class SparkStartup:
     """A Spark that is starting, or has started."""
 
-    def __init__(self, jvm: Jvm, settings: Settings, scratch: Scratch, ready_s: float) -> None:
+    def __init__(self, jvm: Jvm, settings: SparkSettings, scratch: Scratch, ready_s: float) -> None:
         self.jvm = jvm
         self.settings = settings
         self._scratch = scratch
@@ -108,7 +108,7 @@ class Starting:
 
 def begin(
     conf: Mapping[str, str], cores: int | None, log_file: Path, ready_s: float = READY_S_MAX
-) -> Starting:
+) -> SparkStartup:
     """Start Spark for a job with these `spark.*` settings, and return at once.
 
     Everything Spark and its JVM have to say goes to the log file, nothing to the terminal.
@@ -120,7 +120,7 @@ def begin(
     return _launch(settings, found, fast, log_file, ready_s)
 
 
-def begin_recording(cache: Path, log_file: Path) -> Starting:
+def begin_recording(cache: Path, log_file: Path) -> SparkStartup:
     """Start Spark so that it writes the start-up cache when it ends."""
     found = java.find()
     return _launch(
@@ -128,14 +128,14 @@ def begin_recording(cache: Path, log_file: Path) -> Starting:
     )
 
 
-def stop(starting: Starting) -> None:
+def stop(starting: SparkStartup) -> None:
     """End Spark and everything it started, and delete its scratch files.  Safe to repeat."""
     starting._stop()
 
 
 def _launch(
-    settings: Settings, found: java.Java, fast: list[str], log_file: Path, ready_s: float
-) -> Starting:
+    settings: SparkSettings, found: java.Java, fast: list[str], log_file: Path, ready_s: float
+) -> SparkStartup:
     scratch = state_dir.claim_scratch()
     settings = _placed(settings, scratch)
     main = (GATEWAY,) if not settings.by_submit else _submit(settings, scratch)
@@ -143,10 +143,10 @@ def _launch(
     jars = [*spark_jars(), str(OWN_JAR), *settings.class_path]
     command = Command(found, jars, flags, main)
     jvm = start(command, _environment(settings, found), scratch.path, log_file)
-    return Starting(jvm, settings, scratch, ready_s)
+    return SparkStartup(jvm, settings, scratch, ready_s)
 
 
-def _placed(settings: Settings, scratch: Scratch) -> Settings:
+def _placed(settings: SparkSettings, scratch: Scratch) -> SparkSettings:
     """Return the settings with those that say where things are on this machine."""
     if not settings.is_local:
         return settings
@@ -157,10 +157,10 @@ def _placed(settings: Settings, scratch: Scratch) -> Settings:
         **settings.spark,
         "spark.local.dir": ",".join(map(str, folders)),
     }
-    return Settings(**{**vars(settings), "spark": places})
+    return SparkSettings(**{**vars(settings), "spark": places})
 
 
-def _flags(settings: Settings, scratch: Scratch) -> list[str]:
+def _flags(settings: SparkSettings, scratch: Scratch) -> list[str]:
     temporary = scratch.path / "tmp"
     temporary.mkdir(exist_ok=True)
     chosen = any(o.startswith("-XX:+Use") and o.endswith("GC") for o in settings.java_options)
@@ -190,7 +190,7 @@ def _log_settings() -> Path:
     return path
 
 
-def _submit(settings: Settings, scratch: Scratch) -> tuple[str, ...]:
+def _submit(settings: SparkSettings, scratch: Scratch) -> tuple[str, ...]:
     """Return the words for Spark's own start-up; the settings go in a file only we can read."""
     path = scratch.path / "submit.properties"
     path.touch(mode=0o600)
@@ -204,7 +204,7 @@ def _escaped(value: str) -> str:
     return f"\\{escaped}" if escaped.startswith((" ", "\t")) else escaped
 
 
-def _environment(settings: Settings, found: java.Java) -> dict[str, str]:
+def _environment(settings: SparkSettings, found: java.Java) -> dict[str, str]:
     # SPARK_HOME would put PySpark's zip, which holds no compiled files, before the installed one.
     dropped = {"SPARK_HOME", "SPARK_LOCAL_DIRS", "SPARK_TESTING", "SPARK_CONNECT_MODE_ENABLED"}
     environ = {key: value for key, value in os.environ.items() if key not in dropped}
@@ -221,7 +221,7 @@ def _environment(settings: Settings, found: java.Java) -> dict[str, str]:
     return environ
 
 
-def _attach(jvm: Jvm, settings: Settings, ready_s: float) -> "SparkSession":
+def _attach(jvm: Jvm, settings: SparkSettings, ready_s: float) -> "SparkSession":
     """Build the session in a JVM that is booting.  Runs in a thread of its own.
 
     Not in the main thread, where Spark would take over Ctrl-C.
@@ -254,7 +254,7 @@ def _attach(jvm: Jvm, settings: Settings, ready_s: float) -> "SparkSession":
     return session
 
 
-def _python(settings: Settings) -> str:
+def _python(settings: SparkSettings) -> str:
     """Return the Python of Spark's workers: this one, unless a cluster has it somewhere else."""
     if settings.is_local:
         return sys.executable

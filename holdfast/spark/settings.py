@@ -87,7 +87,7 @@ _GRACEFUL = ("spark.eventLog.enabled", "spark.extraListeners", "spark.plugins")
 
 
 @dataclass(frozen=True)
-class Settings:
+class SparkSettings:
     """How to start Spark: what goes on the JVM's command line, and what into the session."""
 
     spark: Mapping[str, str]
@@ -117,7 +117,7 @@ class Settings:
 
 def resolve(
     asked: Mapping[str, str], cores: int | None, environ: Mapping[str, str] = os.environ
-) -> Settings:
+) -> SparkSettings:
     """Return how to start Spark for a job that asks for these settings and this many cores."""
     _refuse_other_sparks(asked)
     master = _master(asked.get("spark.master", "local"), cores)
@@ -131,7 +131,7 @@ def resolve(
         spark["spark.jars"] = asked["spark.jars"]
     memory = asked.get("spark.driver.memory") or environ.get("HOLDFAST_DRIVER_MEMORY")
     spilled = asked.get("spark.local.dir") or environ.get("SPARK_LOCAL_DIRS") or ""
-    return Settings(
+    return SparkSettings(
         spark=spark | {"spark.master": master},
         heap=_heap(memory) if memory else f"{_default_heap_mb(memory_bytes())}m",
         java_options=tuple(_java_options(asked)),

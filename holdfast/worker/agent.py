@@ -30,11 +30,19 @@ from holdfast.wire.messages import (
     ToWorker,
     Welcome,
 )
-from holdfast.worker.attempt import Answered, Attempt, News, Over, ReachedEnd, Runner, sweep_life
+from holdfast.worker.attempt import (
+    Attempt,
+    AttemptExited,
+    BarrierAnswered,
+    News,
+    SourceExhausted,
+    WorkerRuntime,
+    sweep_life,
+)
 from holdfast.worker.looks import Looks
 from holdfast.worker.machine_load import LoadMeter
 from holdfast.worker.probe import Trouble
-from holdfast.worker.spark_monitor import Helper
+from holdfast.worker.spark_monitor import SparkMonitor
 
 STOPPED_KEPT = 10_000
 """How many attempts that were stopped are remembered: late orders for them must not start them."""
@@ -71,7 +79,7 @@ class Worker:
         incarnation: str,
         slots: int,
         tags: Mapping[str, str] | tuple[tuple[str, str], ...],
-        run: Runner,
+        run: WorkerRuntime,
         tell: Callable[[ToLeader], None],
         settings: WorkerSettings | None = None,
         note: Callable[..., None] = _silent,
@@ -98,7 +106,7 @@ class Worker:
         self._note = note
         self._on_end = ended
         self._trouble = trouble
-        self._helper = Helper(run.loss)
+        self._helper = SparkMonitor(run.loss)
         self._load = LoadMeter()
         self._sweeps: set[asyncio.Task[None]] = set()
         self._looks = Looks(WorkerId(name, incarnation), run)
@@ -274,12 +282,12 @@ class Worker:
         attempt = news.attempt
         current = self.attempts.get(attempt.key) is attempt
         match news:
-            case Answered(_, acked, barrier) if current and not attempt.stopping.is_set():
+            case BarrierAnswered(_, acked, barrier) if current and not attempt.stopping.is_set():
                 self._note("ack", **_ack(attempt, acked, barrier))
                 self._tell(BarrierAck(self.term, attempt.key, acked))
-            case ReachedEnd(_, source) if current:
+            case SourceExhausted(_, source) if current:
                 self._tell_end(attempt, source)
-            case Over():
+            case AttemptExited():
                 attempt.over = True
                 self._helper.forget(attempt)
                 if attempt.lost:

@@ -23,10 +23,10 @@ from holdfast.model.tree import Plain
 from holdfast.plan.record import decode_spec
 from holdfast.wire.messages import Barrier, DeployTask, Held
 from holdfast.worker.failures import GONE, explained, stack_of
-from holdfast.worker.row_counts import Tally
-from holdfast.worker.slice_pipeline import Flights, Landed
-from holdfast.worker.slice_sizing import Pace
-from holdfast.worker.task_runner import Running, TaskRun
+from holdfast.worker.row_counts import RowCounts
+from holdfast.worker.slice_pipeline import FinishedSlice, SlicePipeline
+from holdfast.worker.slice_sizing import SliceSizer
+from holdfast.worker.task_runner import TaskContext, TaskRun
 from holdfast.worker.unheld import Unheld
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _pass(_name: str) -> None:
 
 
 @dataclass(frozen=True)
-class Runner:
+class WorkerRuntime:
     """What attempts need of their process: connectors, and a Spark that may still be starting.
 
     `session` waits for it, in a task's thread.  `loss` says why it is gone, waiting so long for
@@ -65,7 +65,7 @@ class Runner:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class BarrierAnswered:
     """An attempt answers a barrier."""
 
     attempt: "Attempt"
@@ -74,7 +74,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class ReachedEnd:
+class SourceExhausted:
     """An attempt has read a source to its end."""
 
     attempt: "Attempt"
@@ -82,20 +82,24 @@ class ReachedEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
+class AttemptExited:
     """An attempt's thread ends; nothing comes from it any more."""
 
     attempt: "Attempt"
 
 
-News = Answered | ReachedEnd | Over
+News = BarrierAnswered | SourceExhausted | AttemptExited
 
 
 class Attempt:
     """One attempt.  The event loop owns it; its thread writes what is said to be the thread's."""
 
     def __init__(
-        self, order: DeployTask, place: WorkerId, runner: Runner, post: Callable[[News], None]
+        self,
+        order: DeployTask,
+        place: WorkerId,
+        runner: WorkerRuntime,
+        post: Callable[[News], None],
     ) -> None:
         self.order = order
         self.key = order.key
@@ -112,7 +116,7 @@ class Attempt:
         self.lost = False
         self.spark: SparkSession | None = None
         self.task: TaskRun | None = None
-        self.tally = Tally(order.counts)
+        self.tally = RowCounts(order.counts)
         # The worker's helper's.
         self.beats = 0
         self.pulse = -1
@@ -193,7 +197,7 @@ class Attempt:
         except BaseException as error:  # noqa: BLE001  it is kept, and the leader hears of it
             self._ended_by(error)
         finally:
-            self._post(Over(self))
+            self._post(AttemptExited(self))
 
     def _work(self) -> None:
         order, runner = self.order, self._runner
@@ -204,7 +208,7 @@ class Attempt:
         planned = next(t for t in part.tasks if t.id == self.key.task)
         spark = runner.session()
         self._check()
-        running = Running(
+        running = TaskContext(
             job, self.key.job, runner.registry, spark, self.tally, self.stopping.is_set,
             spec.allow_python, self.key.incarnation, runner.pass_now,
         )  # fmt: skip
@@ -213,16 +217,16 @@ class Attempt:
         self.task, self.spark = task, spark
         self._began_s = time.monotonic()
         runner.pass_now("after:worker.start")
-        pace = Pace.of(job, _readers(job, planned))
+        pace = SliceSizer.of(job, _readers(job, planned))
         self._unheld = Unheld(periodic=job.checkpoint_interval_ms is not None)
-        flights = Flights(task)
+        flights = SlicePipeline(task)
         try:
             self._prepare(task, pace)
             self._loop(task, flights, pace)
         finally:
             flights.close()
 
-    def _prepare(self, task: TaskRun, pace: Pace) -> None:
+    def _prepare(self, task: TaskRun, pace: SliceSizer) -> None:
         """Check the plan and let sinks look at their tables, before the first row moves."""
         self._runner.pass_now("before:worker.prepare")
         for stage, tables in task.expected(Budget(pace.rows, time.monotonic())).items():
@@ -230,7 +234,7 @@ class Attempt:
                 task.open(stage, tables)
         self._runner.pass_now("after:worker.prepare")
 
-    def _loop(self, task: TaskRun, flights: Flights, pace: Pace) -> None:
+    def _loop(self, task: TaskRun, flights: SlicePipeline, pace: SliceSizer) -> None:
         """Run slice after slice, with an eye on the mailbox between them."""
         followed = False
         while True:
@@ -258,7 +262,7 @@ class Attempt:
             self._report_ends(task)
             self._rest(task, rest_s)
 
-    def _facts(self, task: TaskRun, landed: Landed) -> dict[str, object]:
+    def _facts(self, task: TaskRun, landed: FinishedSlice) -> dict[str, object]:
         """Return what the log says of a slice: how long it took, and Spark's jobs in it."""
         made = landed.made
         times = {"took_s": round(landed.took_s, 3), "spark_s": round(task.spark_s(made), 3)}
@@ -268,7 +272,7 @@ class Attempt:
         for source in sorted(task.at_end - self.at_end):
             self._runner.pass_now("before:worker.end_report")
             self.at_end |= {source}
-            self._post(ReachedEnd(self, source))
+            self._post(SourceExhausted(self, source))
             self._runner.pass_now("after:worker.end_report")
 
     def _rest(self, task: TaskRun, seconds: float) -> None:
@@ -307,7 +311,7 @@ class Attempt:
             counts=self.tally.counts(),
             opened=opened,
         )
-        self._post(Answered(self, self.answered, barrier))
+        self._post(BarrierAnswered(self, self.answered, barrier))
         self._runner.pass_now("after:worker.ack")
         self._committed(task, barrier.through)
         self._sweep(task, barrier.through)
@@ -393,5 +397,5 @@ def _readers(job: JobPlan, task: TaskPlan) -> int:
     return max((s.parallelism for s in stages if s.role is Role.SOURCE), default=1)
 
 
-def _written(tally: Tally) -> int:
+def _written(tally: RowCounts) -> int:
     return sum(w.rows for w in tally.counts().written)

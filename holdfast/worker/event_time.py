@@ -16,7 +16,7 @@ from holdfast.core.gather import least
 from holdfast.errors import UserError
 from holdfast.model.job import EventTime, Stage
 from holdfast.model.types import quote
-from holdfast.worker.row_counts import Tally
+from holdfast.worker.row_counts import RowCounts
 
 if TYPE_CHECKING:
     from pyspark.sql import Observation
@@ -41,7 +41,7 @@ class EventTimes:
     """The event times of one attempt.  Only one of its threads at a time uses this."""
 
     def __init__(
-        self, stages: Iterable[Stage], tally: Tally, clock: Callable[[], float] = time.monotonic
+        self, stages: Iterable[Stage], tally: RowCounts, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._wanted = {s.id: s.event_time for s in stages if s.event_time}
         self._tally = tally

@@ -11,8 +11,8 @@ from holdfast.errors import UserError
 from holdfast.model.job import JobPlan, Role, Stage, TaskPlan
 from holdfast.model.table import Table
 from holdfast.plan.plugins import build_plugin, context_for
-from holdfast.worker.row_counts import Tally
-from holdfast.worker.task_runner import Running, TaskRun
+from holdfast.worker.row_counts import RowCounts
+from holdfast.worker.task_runner import TaskContext, TaskRun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +35,7 @@ def tables_of(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Mapping[str, tuple[Table, ...]]:  # fmt: skip
     """Return the tables of each stage of a task, as Spark sees them."""
-    running = Running(job, "plan", registry, spark, Tally(), cancelled, allow_python)
+    running = TaskContext(job, "plan", registry, spark, RowCounts(), cancelled, allow_python)
     run = TaskRun(running, task, 1, {})
     try:
         return run.expected(Budget(None, time.monotonic()))

@@ -16,7 +16,7 @@ from holdfast.errors import Cancelled, HoldfastError, JobFileError, JobFileProbl
 from holdfast.plan.masking import masked_text
 from holdfast.plan.record import decode_spec
 from holdfast.wire.messages import LookAtJob, Looked, Told
-from holdfast.worker.attempt import Runner
+from holdfast.worker.attempt import WorkerRuntime
 from holdfast.worker.connect import look_at_places
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ log = logging.getLogger("holdfast")
 class Looks:
     """The looks of one worker."""
 
-    def __init__(self, place: WorkerId, runner: Runner) -> None:
+    def __init__(self, place: WorkerId, runner: WorkerRuntime) -> None:
         self._place = place
         self._runner = runner
         self._going: set[str] = set()
@@ -68,7 +68,11 @@ class _Look:
     """One look, from its order to its answer."""
 
     def __init__(
-        self, order: LookAtJob, place: WorkerId, runner: Runner, tell: Callable[[Looked], None]
+        self,
+        order: LookAtJob,
+        place: WorkerId,
+        runner: WorkerRuntime,
+        tell: Callable[[Looked], None],
     ) -> None:
         self.order = order
         self._place = place

@@ -39,7 +39,7 @@ class Composed:
             frame.unpersist()
 
 
-class Composer:
+class PlanBuilder:
     """Composes slices of one task.  Transforms are built once and used for every slice."""
 
     def __init__(

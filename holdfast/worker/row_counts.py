@@ -82,7 +82,7 @@ def _with(measured: Measured, moved: Sequence[ArrowCounts]) -> Measured:
     )
 
 
-class Tally:
+class RowCounts:
     """A task's counters since the start of its job's life, and what is moving right now.
 
     Its thread counts whole slices; others look at any time.

@@ -17,8 +17,8 @@ from holdfast.connect.arrow_rows import MALFORMED
 from holdfast.connect.source import Budget
 from holdfast.errors import Cancelled, UserError
 from holdfast.model.tree import Plain
-from holdfast.worker.staging_thread import Lane
-from holdfast.worker.task_runner import Made, Planned, TaskRun
+from holdfast.worker.staging_thread import StagingThread
+from holdfast.worker.task_runner import PlannedSlices, StagedSlice, TaskRun
 
 LANES = 2
 CANCEL_S = 0.5
@@ -28,12 +28,12 @@ log = logging.getLogger("holdfast")
 
 
 @dataclass
-class Flight:
+class SliceInFlight:
     """Slices that are being staged."""
 
-    planned: Planned
-    lane: Lane[Made]
-    before: "Flight | None"
+    planned: PlannedSlices
+    lane: StagingThread[StagedSlice]
+    before: "SliceInFlight | None"
     budget: Budget
     composed: threading.Event = field(default_factory=threading.Event)
     landed: threading.Event = field(default_factory=threading.Event)
@@ -41,23 +41,25 @@ class Flight:
 
 
 @dataclass(frozen=True)
-class Landed:
+class FinishedSlice:
     """Slices that were staged and are kept: how long that took, others' time left out, and how
     many rows they might have had."""
 
-    made: Made
+    made: StagedSlice
     took_s: float
     allowed: int | None
 
 
-class Flights:
+class SlicePipeline:
     """What is under way.  Only the task's own thread calls this."""
 
     def __init__(self, task: TaskRun) -> None:
         self._task = task
-        self._lanes: list[Lane[Made]] = [Lane(f"{task.group} lane {n}") for n in range(LANES)]
+        self._lanes: list[StagingThread[StagedSlice]] = [
+            StagingThread(f"{task.group} lane {n}") for n in range(LANES)
+        ]
         self._turns = itertools.cycle(self._lanes)
-        self._flying: deque[Flight] = deque()
+        self._flying: deque[SliceInFlight] = deque()
         self._last_s = 0.0
 
     def __len__(self) -> int:
@@ -73,12 +75,12 @@ class Flights:
         if not planned.slices:
             return False
         before = self._flying[-1] if self._flying else None
-        flight = Flight(planned, next(self._turns), before, budget)
+        flight = SliceInFlight(planned, next(self._turns), before, budget)
         self._flying.append(flight)
         flight.lane.begin(lambda: self._fly(flight))
         return True
 
-    def arrive(self) -> Landed:
+    def arrive(self) -> FinishedSlice:
         """Wait for the oldest and keep it.
 
         If it has failed, nothing is under way any more.
@@ -96,7 +98,7 @@ class Flights:
         task.at_end = flight.planned.at_end
         now_s = time.monotonic()
         took_s, self._last_s = now_s - max(flight.budget.now_s, self._last_s), now_s
-        return Landed(made, took_s, flight.budget.rows)
+        return FinishedSlice(made, took_s, flight.budget.rows)
 
     def close(self) -> None:
         """End what is under way, and the threads."""
@@ -112,7 +114,7 @@ class Flights:
             heading |= {stage: one.after for stage, one in flight.planned.slices.items()}
         return heading
 
-    def _fly(self, flight: Flight) -> Made:
+    def _fly(self, flight: SliceInFlight) -> StagedSlice:
         """Compose and stage, in a thread of its own, in turn with the slices before."""
         task, before, flight.before = self._task, flight.before, None
         try:
@@ -135,7 +137,7 @@ class Flights:
             flight.composed.set()
             flight.landed.set()
 
-    def _with_care(self, planned: Planned, error: UserError) -> Made:
+    def _with_care(self, planned: PlannedSlices, error: UserError) -> StagedSlice:
         """Stage slices again, with ever more care, as long as that may help."""
         task = self._task
         while error.code == MALFORMED and task.read_carefully(planned.slices):

@@ -33,7 +33,7 @@ COLD_S = 3.0
 
 
 @dataclass
-class Pace:
+class SliceSizer:
     """The state of pacing one task: the most rows of its next slice, None for all there are."""
 
     interval_s: float
@@ -46,7 +46,7 @@ class Pace:
     """How many rows the slice before might have had, and how long it took."""
 
     @classmethod
-    def of(cls, job: JobPlan, readers: int = 1) -> "Pace":
+    def of(cls, job: JobPlan, readers: int = 1) -> "SliceSizer":
         """Return the pace a task starts with.  A job's limits are those of each of its readers."""
         interval, limit, size = (
             job.checkpoint_interval_ms, job.rows_per_second, job.bytes_per_second

@@ -19,7 +19,7 @@ LOOK_S = 1.5
 log = logging.getLogger("holdfast")
 
 
-class Helper:
+class SparkMonitor:
     """Looks after the attempts of one worker."""
 
     def __init__(self, loss: Callable[[float], Unavailable | None]) -> None:

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Lane(Generic[T]):
+class StagingThread(Generic[T]):
     """One piece of work at a time.  The thread begins with the first one, and lives until `close`.
 
     It is kept, because each thread that talks to Spark has a connection and a thread in the JVM.

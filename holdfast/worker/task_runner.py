@@ -28,8 +28,8 @@ from holdfast.spark.stopped import wait_stopped
 from holdfast.worker.event_time import EventTimes, Watched
 from holdfast.worker.failures import explained
 from holdfast.worker.opening import Openings
-from holdfast.worker.plan_builder import Composed, Composer
-from holdfast.worker.row_counts import Measured, Tally, jobs_s, measure, settle
+from holdfast.worker.plan_builder import Composed, PlanBuilder
+from holdfast.worker.row_counts import Measured, RowCounts, jobs_s, measure, settle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,14 +42,14 @@ def _pass(_name: str) -> None:
 
 
 @dataclass(frozen=True)
-class Running:
+class TaskContext:
     """What a task runs as part of: its job, one life of it, and the Spark it has."""
 
     job: JobPlan
     job_id: str
     registry: Registry
     spark: "SparkSession"
-    tally: Tally
+    tally: RowCounts
     cancelled: Callable[[], bool]
     allow_python: bool = False
     incarnation: str = ""
@@ -62,7 +62,7 @@ class Running:
 
 
 @dataclass
-class Made:
+class StagedSlice:
     """What slices have staged for each sink, and where their sources read next if it is kept.
 
     `rows` and `bytes` are what was read, as far as can be told, and `rejected` the rows of them
@@ -79,7 +79,7 @@ class Made:
 
 
 @dataclass
-class Planned:
+class PlannedSlices:
     """What the next Spark jobs read: a slice of each source that has one, and who has no more."""
 
     slices: dict[str, Slice]
@@ -87,7 +87,7 @@ class Planned:
 
 
 @dataclass
-class Ready:
+class ComposedSlice:
     """Slices with the stages on top; Spark has checked the plan, and nothing has run."""
 
     slices: dict[str, Slice]
@@ -101,7 +101,7 @@ class TaskRun:
     """One attempt of one task."""
 
     def __init__(
-        self, running: Running, task: TaskPlan, attempt: int, positions: Mapping[str, Plain],
+        self, running: TaskContext, task: TaskPlan, attempt: int, positions: Mapping[str, Plain],
         opened: Sequence[Opened] | None = (),
     ) -> None:  # fmt: skip
         job, registry = running.job, running.registry
@@ -113,11 +113,11 @@ class TaskRun:
         self._numbers = itertools.count()
         self._busy_until_s = 0.0
         self.at_end: frozenset[str] = frozenset()
-        self._first: Ready | None = None
+        self._first: ComposedSlice | None = None
         self._times = EventTimes((job.stage(s) for s in task.stages), running.tally)
         python = running.allow_python
         self.stages = [job.stage(s) for s in task.stages]
-        self.composer = Composer(job, task, registry, running.job_id, python)
+        self.composer = PlanBuilder(job, task, registry, running.job_id, python)
         self.sources: dict[str, Source[object]] = {}
         self.sinks: dict[str, Sink[object]] = {}
         for stage in self.stages:
@@ -160,7 +160,7 @@ class TaskRun:
         with explained(self._stage(stage)):
             self.openings.open(stage, self.sinks[stage], tables)
 
-    def plan(self, positions: Mapping[str, Plain], budget: Budget) -> Planned:
+    def plan(self, positions: Mapping[str, Plain], budget: Budget) -> PlannedSlices:
         """Return what comes after these positions."""
         if self.task.whole:
             budget = Budget(None, budget.now_s)
@@ -168,7 +168,7 @@ class TaskRun:
         for stage, source in self.sources.items():
             with explained(self._stage(stage)):
                 answers[stage] = source.plan(positions.get(stage), budget)
-        return Planned(
+        return PlannedSlices(
             {stage: a for stage, a in answers.items() if isinstance(a, Slice)},
             frozenset(stage for stage, answer in answers.items() if answer is END),
         )
@@ -182,7 +182,7 @@ class TaskRun:
         except Exception as error:  # noqa: BLE001  why the task ends is what people must hear of
             log.warning("%s: Spark keeps rows that nobody reads: %s", self.group, error)
 
-    def keep(self, made: Made) -> None:
+    def keep(self, made: StagedSlice) -> None:
         """Go on behind slices that are staged, and count them."""
         tally = self.running.tally
         for sink, committables in made.committables.items():
@@ -197,10 +197,12 @@ class TaskRun:
         answers = [self.sources[stage].read_carefully() for stage in slices]
         return any(answers)
 
-    def stage(self, ready: Ready) -> Made:
+    def stage(self, ready: ComposedSlice) -> StagedSlice:
         """Stage slices for every sink; nothing of them stays if that fails."""
         composed = ready.composed
-        staged = Made({s: one.after for s, one in ready.slices.items()}, watched=ready.watched)
+        staged = StagedSlice(
+            {s: one.after for s, one in ready.slices.items()}, watched=ready.watched
+        )
         rows_in: Counter[str] = Counter()
         bytes_in: Counter[str] = Counter()
         try:
@@ -244,7 +246,7 @@ class TaskRun:
         }
         return self.composer.compose(empty).tables if len(empty) == len(self.sources) else {}
 
-    def compose(self, slices: Mapping[str, Slice]) -> Ready:
+    def compose(self, slices: Mapping[str, Slice]) -> ComposedSlice:
         """Read slices lazily and put the stages on top; Spark checks the plan, nothing runs.
 
         The first ones were composed to prepare the sinks, and are not composed again.
@@ -264,9 +266,9 @@ class TaskRun:
                 moved += [rows.moved for rows in tables if rows.moved]
                 rejects += [rows.rejects for rows in tables if rows.rejects]
                 read[stage_id] = self._times.watch(stage, tables, watched)
-        return Ready(dict(slices), self.composer.compose(read), watched, moved, rejects)
+        return ComposedSlice(dict(slices), self.composer.compose(read), watched, moved, rejects)
 
-    def spark_s(self, made: Made) -> float:
+    def spark_s(self, made: StagedSlice) -> float:
         """Return for how long Spark's jobs ran in a slice, while those of earlier ones did not."""
         total_s = 0.0
         for group in made.groups:
@@ -275,12 +277,12 @@ class TaskRun:
                 self._busy_until_s = max(ended_s, self._busy_until_s)
         return total_s
 
-    def abort(self, staged: Made) -> None:
+    def abort(self, staged: StagedSlice) -> None:
         """Remove what was staged and will not be committed."""
         for sink, committables in staged.committables.items():
             self.sinks[sink].abort(committables)
 
-    def drop(self, staged: Made) -> None:
+    def drop(self, staged: StagedSlice) -> None:
         """Remove what was staged after something else failed, which is what people must hear of.
 
         What cannot be removed now is swept up later.
@@ -290,7 +292,9 @@ class TaskRun:
         except Exception as error:  # noqa: BLE001  what failed first is raised by the caller
             log.warning("%s: staged rows could not be removed: %s", self.group, error)
 
-    def _write(self, sink: str, rows: Rows, staged: Made, moved: Sequence[ArrowCounts]) -> Measured:
+    def _write(
+        self, sink: str, rows: Rows, staged: StagedSlice, moved: Sequence[ArrowCounts]
+    ) -> Measured:
         """Stage one table for one sink; return what its Spark jobs have moved.
 
         One table at a time, so that Spark's counters speak of that table.
@@ -343,7 +347,7 @@ def _counted(committable: Committable, measured: Measured) -> Committable:
     return committable if committable.rows >= 0 else replace(committable, rows=measured.rows_out)
 
 
-def _most(staged: Made, what: Literal["rows", "bytes"]) -> int:
+def _most(staged: StagedSlice, what: Literal["rows", "bytes"]) -> int:
     """Return what was staged, counted once though several sinks may have written it."""
     sums = [sum(getattr(c, what) for c in made) for made in staged.committables.values()]
     return max(sums, default=0)

@@ -17,7 +17,7 @@ from holdfast.core.gather import StagedCommittable
 from holdfast.errors import UserError
 from holdfast.model.tree import Plain
 from holdfast.wire.codec import FRAME_BYTES_MAX
-from holdfast.worker.task_runner import Made
+from holdfast.worker.task_runner import StagedSlice
 
 NAMES_BYTES_PAUSE = FRAME_BYTES_MAX // 2
 """From so many bytes of names on a task waits for a checkpoint; the other half is for slices that
@@ -35,7 +35,7 @@ class Unheld:
     """The names of what is staged.  Only the task's own thread calls this."""
 
     def __init__(self, periodic: bool) -> None:
-        self.fresh: list[Made] = []
+        self.fresh: list[StagedSlice] = []
         self._periodic = periodic
         self._new: list[tuple[str, Plain, int]] = []
         self._said: list[tuple[StagedCommittable, int]] = []
@@ -53,7 +53,7 @@ class Unheld:
         self._waits = waits
         return waits
 
-    def add(self, made: Made) -> None:
+    def add(self, made: StagedSlice) -> None:
         """Take in what slices have staged since the last answer."""
         self.fresh.append(made)
         for sink, committables in made.committables.items():

@@ -29,7 +29,7 @@ from holdfast.plan.record import JobSource
 from holdfast.process.local_run import Embedded
 from holdfast.process.run_outcome import Outcome, Status, admit
 from holdfast.spark import session as driver
-from holdfast.worker.attempt import Runner
+from holdfast.worker.attempt import WorkerRuntime
 from tests.compat.suite import Case, deferred, load_cases, set_up
 
 BATCH_S_MAX = 240.0
@@ -81,7 +81,7 @@ def run_case(
         spec, job, warnings = load(copy, case, registry)
         note = about_unknown(warnings)
         admit(job, case.slots, dict(job.tag_filter) if case.tagged else {})
-        outcome = run(spec, job, case, Runner(registry, lambda: spark))
+        outcome = run(spec, job, case, WorkerRuntime(registry, lambda: spark))
         code = {Status.FINISHED: 0, Status.CANCELED: 0}.get(outcome.status, 1)
         reason = str(outcome.error) if code else ""
         if outcome.status is Status.CANCELED and not case.streaming:
@@ -111,7 +111,7 @@ def about_unknown(warnings: Sequence[str]) -> str:
     return f"warned of {unknown} unknown option(s), mistakes by our own flags" if unknown else ""
 
 
-def run(spec: JobSource, job: JobPlan, case: Case, runner: Runner) -> Outcome:
+def run(spec: JobSource, job: JobPlan, case: Case, runner: WorkerRuntime) -> Outcome:
     """Run a job until it ends; a streaming one until rows have moved, then cancel it."""
     number = str(time.time_ns())[:18]
     said = io.StringIO()

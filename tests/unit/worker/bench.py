@@ -24,7 +24,7 @@ from holdfast.wire.messages import (
     ToLeader,
 )
 from holdfast.worker.agent import Worker, WorkerSettings
-from holdfast.worker.attempt import Runner
+from holdfast.worker.attempt import WorkerRuntime
 from tests.unit.worker import plugins
 
 LIVES = itertools.count()
@@ -44,7 +44,7 @@ class Bench:
         self.told: list[ToLeader] = []
         self.notes: list[str] = []
         self.worker = Worker(
-            "w", "w#1", 2, {"zone": "north"}, Runner(registry, session), self.told.append,
+            "w", "w#1", 2, {"zone": "north"}, WorkerRuntime(registry, session), self.told.append,
             WorkerSettings(**{"beat_s": 0.05, **settings}),
             note=lambda kind, **facts: self.notes.append(kind),
         )  # fmt: skip

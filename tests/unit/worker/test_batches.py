@@ -17,7 +17,7 @@ from holdfast.plan.plugins import wants_frames
 from holdfast.plan.record import JobSource
 from holdfast.process.local_run import Embedded
 from holdfast.process.run_outcome import Status
-from holdfast.worker.attempt import Runner
+from holdfast.worker.attempt import WorkerRuntime
 from tests.unit.worker import plugins
 
 pytestmark = pytest.mark.spark
@@ -49,7 +49,7 @@ def ended(spark: SparkSession, tmp_path: Path) -> Iterator[End]:
         report.raise_if_any()
         assert tree
         spec = JobSource("job.conf", tree)
-        one = Embedded(Runner(registry, lambda: spark), lambda _: None)
+        one = Embedded(WorkerRuntime(registry, lambda: spark), lambda _: None)
         runs.append(one)
         one.start()
         one.submit(spec, spec.job(registry), "7")

@@ -16,7 +16,7 @@ from holdfast.plan.load import parse_job
 from holdfast.plan.record import JobSource
 from holdfast.process.local_run import Embedded
 from holdfast.process.run_outcome import Status, admit
-from holdfast.worker.attempt import Runner
+from holdfast.worker.attempt import WorkerRuntime
 from tests.unit.worker import plugins
 from tests.unit.worker.plugins import Cellar, Count
 
@@ -40,7 +40,7 @@ def started(spark: SparkSession) -> Iterator[Start]:
         report.raise_if_any()
         assert tree
         spec = JobSource("job.conf", tree)
-        run = Embedded(Runner(registry, lambda: spark), said.append)
+        run = Embedded(WorkerRuntime(registry, lambda: spark), said.append)
         runs.append(run)
         run.start()
         run.submit(spec, spec.job(registry), "7")

@@ -12,7 +12,7 @@ from holdfast.errors import SourceLocation
 from holdfast.model.job import EventTime, Role, Stage
 from holdfast.model.tree import Block
 from holdfast.worker.event_time import UNREAD_MAX, EventTimes, Watched
-from holdfast.worker.row_counts import Tally, settle
+from holdfast.worker.row_counts import RowCounts, settle
 from tests.unit.worker.bench import SOURCE, STREAM, Bench, Play
 
 pytestmark = pytest.mark.spark
@@ -108,7 +108,7 @@ def test_each_type_of_time_is_read_as_milliseconds(
         f"SELECT id, CAST(CAST('{MOMENT:%Y-%m-%d %H:%M:%S.%f}' AS TIMESTAMP) - make_dt_interval(id)"
         f" AS {kind}) AS `a``t` FROM range(3) UNION ALL SELECT 9, NULL"
     )
-    tally = Tally()
+    tally = RowCounts()
     times = EventTimes([stage(column="a`t")], tally)
     watched: Watched = []
     tables = times.watch(stage(column="a`t"), Tables([Rows.of("t", frame)]), watched)
@@ -120,7 +120,7 @@ def test_each_type_of_time_is_read_as_milliseconds(
 
 
 def test_a_table_that_nobody_writes_is_not_waited_for(spark: SparkSession) -> None:
-    tally = Tally()
+    tally = RowCounts()
     times = EventTimes([stage()], tally)
     one, other = spark.range(5).toDF("at"), spark.range(50).toDF("at")
     watched: Watched = []
@@ -139,11 +139,11 @@ def test_a_table_that_nobody_writes_is_not_waited_for(spark: SparkSession) -> No
 def test_a_column_that_is_no_time_is_refused(spark: SparkSession) -> None:
     text = Tables([Rows.of("t", spark.sql("SELECT 'today' AS at"))])
     with pytest.raises(UserError, match=r"S \(job.conf:3:5\): watermark.column at of t is of type"):
-        EventTimes([stage()], Tally()).watch(stage(), text, [])
+        EventTimes([stage()], RowCounts()).watch(stage(), text, [])
 
 
 def test_the_least_of_the_sources_counts_and_none_goes_back() -> None:
-    now, tally = [0.0], Tally()
+    now, tally = [0.0], RowCounts()
     times = EventTimes([stage("a", idle_s=10), stage("b", delay_ms=1)], tally, lambda: now[0])
     assert times.mark(()) == (None, False)
     tally.reached("a", 100)

@@ -10,7 +10,7 @@ from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.plan.record import JobSource
 from holdfast.process.run_outcome import Status
-from holdfast.worker.attempt import Runner
+from holdfast.worker.attempt import WorkerRuntime
 from tests.compat.run import run
 from tests.compat.suite import Case
 
@@ -72,5 +72,5 @@ def test_a_file_as_it_is(text: str, tmp_path: Path, spark: SparkSession) -> None
     tree = read_tree(file, {}, report)
     job = checked(tree, file, registry, report)
     case = Case(file, "as it is", False, {}, "==0", None)
-    ended = run(JobSource(str(file), tree), job, case, Runner(registry, lambda: spark))
+    ended = run(JobSource(str(file), tree), job, case, WorkerRuntime(registry, lambda: spark))
     assert ended.status is Status.FINISHED, ended.error

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.model.job import JobPlan, Mode
-from holdfast.worker.slice_sizing import ROWS_FIRST, ROWS_LEAST, ROWS_UNPROVEN, Pace
+from holdfast.worker.slice_sizing import ROWS_FIRST, ROWS_LEAST, ROWS_UNPROVEN, SliceSizer
 
 JOB = JobPlan(
     name="job", mode=Mode.BATCH, stages=(), pipelines=(), parallelism=1,
@@ -15,7 +15,7 @@ JOB = JobPlan(
 
 
 def test_full_slices_grow_to_a_fifth_of_the_interval() -> None:
-    pace = Pace.of(JOB)
+    pace = SliceSizer.of(JOB)
     rows_a_second = 5_000_000
     for _ in range(10):
         assert pace.rows
@@ -24,7 +24,7 @@ def test_full_slices_grow_to_a_fifth_of_the_interval() -> None:
 
 
 def test_slices_fill_most_of_a_short_interval() -> None:
-    pace = Pace.of(replace(JOB, checkpoint_interval_ms=500))
+    pace = SliceSizer.of(replace(JOB, checkpoint_interval_ms=500))
     for _ in range(20):
         assert pace.rows
         pace.after(pace.rows, 0, pace.rows / 1_000_000)
@@ -32,7 +32,7 @@ def test_slices_fill_most_of_a_short_interval() -> None:
 
 
 def test_slices_that_do_not_fill_up_grow_only_so_far() -> None:
-    pace = Pace.of(JOB)
+    pace = SliceSizer.of(JOB)
     for _ in range(50):
         pace.after(10, 0, 0.01)
     assert pace.rows == ROWS_UNPROVEN
@@ -40,7 +40,7 @@ def test_slices_that_do_not_fill_up_grow_only_so_far() -> None:
 
 def test_what_a_slice_proves_is_about_its_own_size() -> None:
     """Two are under way: the next is planned before what the last one took is known."""
-    pace = Pace.of(JOB)
+    pace = SliceSizer.of(JOB)
     allowed = ROWS_FIRST
     for _ in range(40):
         planned, rows = allowed, pace.rows
@@ -51,7 +51,7 @@ def test_what_a_slice_proves_is_about_its_own_size() -> None:
 
 
 def test_a_slice_that_ran_beside_another_is_not_taken_to_be_fast() -> None:
-    pace = Pace.of(replace(JOB, checkpoint_interval_ms=1_000))
+    pace = SliceSizer.of(replace(JOB, checkpoint_interval_ms=1_000))
     pace.after(100_000, 0, 0.1, 100_000)
     pace.after(500_000, 0, 0.9, 500_000)
     pace.after(500_000, 0, 0.001, 500_000)
@@ -59,7 +59,7 @@ def test_a_slice_that_ran_beside_another_is_not_taken_to_be_fast() -> None:
 
 
 def test_the_first_slice_may_be_slow_to_start() -> None:
-    pace = Pace.of(JOB)
+    pace = SliceSizer.of(JOB)
     pace.after(ROWS_FIRST, 0, 2.9)
     assert pace.rows == ROWS_FIRST
     pace.after(ROWS_FIRST, 0, 2.9)
@@ -67,14 +67,14 @@ def test_the_first_slice_may_be_slow_to_start() -> None:
 
 
 def test_slices_never_shrink_to_nothing() -> None:
-    pace = Pace.of(JOB)
+    pace = SliceSizer.of(JOB)
     for _ in range(50):
         pace.after(1, 0, 1000.0)
     assert pace.rows == ROWS_LEAST
 
 
 def test_without_an_interval_or_a_limit_there_is_one_slice() -> None:
-    pace = Pace.of(replace(JOB, checkpoint_interval_ms=None))
+    pace = SliceSizer.of(replace(JOB, checkpoint_interval_ms=None))
     assert pace.rows is None
     assert pace.after(10**9, 10**12, 3600.0) == 0.0
     assert pace.rows is None
@@ -82,14 +82,14 @@ def test_without_an_interval_or_a_limit_there_is_one_slice() -> None:
 
 @pytest.mark.parametrize("interval_ms", [None, 10_000])
 def test_a_limit_is_that_of_each_reader(interval_ms: int | None) -> None:
-    pace = Pace.of(replace(JOB, checkpoint_interval_ms=interval_ms, rows_per_second=100), 4)
+    pace = SliceSizer.of(replace(JOB, checkpoint_interval_ms=interval_ms, rows_per_second=100), 4)
     for _ in range(5):
         assert pace.rows == 400
         assert pace.after(400, 0, 0.25) == pytest.approx(0.75)
 
 
 def test_bytes_are_limited_too() -> None:
-    pace = Pace.of(replace(JOB, checkpoint_interval_ms=None, bytes_per_second=50_000))
+    pace = SliceSizer.of(replace(JOB, checkpoint_interval_ms=None, bytes_per_second=50_000))
     assert pace.rows == ROWS_LEAST
     assert pace.after(1_000, 100_000, 0.5) == pytest.approx(1.5)
     assert pace.rows == 500, "as many as make a second's worth"
@@ -97,4 +97,4 @@ def test_bytes_are_limited_too() -> None:
 
 
 def test_the_first_slice_is_of_a_size_that_any_machine_manages() -> None:
-    assert Pace.of(JOB).rows == ROWS_FIRST
+    assert SliceSizer.of(JOB).rows == ROWS_FIRST

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from holdfast.wire.messages import StopTask, Welcome
 from holdfast.worker import spark_monitor
 from holdfast.worker.row_counts import measure, settle
-from holdfast.worker.slice_sizing import Pace
+from holdfast.worker.slice_sizing import SliceSizer
 from tests.unit.worker.bench import ENDLESS, SLEEPS, STREAM, Bench, Play
 from tests.unit.worker.plugins import Cellar, Count
 
@@ -120,13 +120,13 @@ def test_a_read_limit_counts_rows_once_however_many_sinks_there_are(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paced: list[int] = []
-    after = Pace.after
+    after = SliceSizer.after
 
-    def noted(self: Pace, rows: int, size: int, took_s: float, allowed: int | None) -> float:
+    def noted(self: SliceSizer, rows: int, size: int, took_s: float, allowed: int | None) -> float:
         paced.append(rows)
         return after(self, rows, size, took_s, allowed)
 
-    monkeypatch.setattr(Pace, "after", noted)
+    monkeypatch.setattr(SliceSizer, "after", noted)
 
     async def part(bench: Bench) -> None:
         sinks = "Cellar { plugin_input = a }  Cellar { plugin_input = a }"

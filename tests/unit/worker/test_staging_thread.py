@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from holdfast.worker.staging_thread import Lane
+from holdfast.worker.staging_thread import StagingThread
 
 
 def test_one_thread_makes_everything_and_ends() -> None:
-    lane: Lane[threading.Thread] = Lane("lane")
+    lane: StagingThread[threading.Thread] = StagingThread("lane")
     lane.begin(threading.current_thread)
     first = lane.take()
     lane.begin(threading.current_thread)
@@ -19,7 +19,7 @@ def test_one_thread_makes_everything_and_ends() -> None:
 
 
 def test_a_failure_is_raised_where_it_is_taken_and_once() -> None:
-    lane: Lane[int] = Lane("lane")
+    lane: StagingThread[int] = StagingThread("lane")
 
     def fail() -> int:
         raise OSError("no such folder")
@@ -34,7 +34,7 @@ def test_a_failure_is_raised_where_it_is_taken_and_once() -> None:
 
 
 def test_a_wait_may_be_cut_short() -> None:
-    lane: Lane[int] = Lane("lane")
+    lane: StagingThread[int] = StagingThread("lane")
     gate = threading.Event()
     lane.begin(lambda: int(gate.wait(5)))
     assert not lane.wait(0.01)

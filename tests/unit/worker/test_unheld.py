@@ -10,7 +10,7 @@ from holdfast.errors import UserError
 from holdfast.wire.codec import encode
 from holdfast.wire.messages import BarrierAck
 from holdfast.worker import attempt, unheld
-from holdfast.worker.task_runner import Made
+from holdfast.worker.task_runner import StagedSlice
 from holdfast.worker.unheld import Unheld
 from tests.unit.worker.bench import STREAM, Bench, Play
 from tests.unit.worker.plugins import Cellar, Count
@@ -70,8 +70,10 @@ def test_a_task_reads_no_further_while_no_checkpoint_holds_much_of_what_it_stage
     play(part)
 
 
-def made(pieces: int) -> Made:
-    return Made({}, {"Sink[0]": [Committable(1, "t", 1, 1, f"piece-{n}") for n in range(pieces)]})
+def made(pieces: int) -> StagedSlice:
+    return StagedSlice(
+        {}, {"Sink[0]": [Committable(1, "t", 1, 1, f"piece-{n}") for n in range(pieces)]}
+    )
 
 
 def test_what_one_message_cannot_name_fails_the_task_and_says_what_to_do(
