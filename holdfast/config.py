@@ -18,7 +18,7 @@ from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import OptionInfo, describe, option, options, read_options
 from holdfast.errors import SourceLocation, UserError
 from holdfast.files import state_dir
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from holdfast.master_urls import url_problem
 from holdfast.model.secret import MASK, Secret
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
@@ -149,9 +149,9 @@ class Config:
     #: Where the leader sends OpenLineage run events: url, api_key, namespace, running_s.
     openlineage: OpenLineage | None = None
 
-    def settings(self) -> Settings:
+    def settings(self) -> MasterSettings:
         """Return how patient a master of this config is."""
-        return Settings(
+        return MasterSettings(
             lease_s=self.lease_s,
             campaign_s=self.campaign_s,
             worker_lost_s=self.worker_lost_s,

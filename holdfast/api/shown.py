@@ -20,7 +20,7 @@ from holdfast.api.views import (
 from holdfast.core.job import TERMINAL, JobRecord, JobStatus
 from holdfast.core.pipeline import OVER, PipelineRecord
 from holdfast.core.task import TaskRecord
-from holdfast.master.health import Report, health_word
+from holdfast.master.health import HealthReport, health_word
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
@@ -28,7 +28,7 @@ from holdfast.plan.masking import masked_text
 from holdfast.wire.messages import Held, Load
 
 
-def health_told(status: JobStatus, reports: Mapping[int, Report]) -> tuple[str, str]:
+def health_told(status: JobStatus, reports: Mapping[int, HealthReport]) -> tuple[str, str]:
     """Return a job's health in a word ("": there is nothing to judge), and the reason."""
     word, reason = health_word(status, reports)
     return word, masked_text(reason)
@@ -40,7 +40,7 @@ def detail(
     *,
     revision: int,
     leader: str,
-    reports: Mapping[int, Report] | None = None,
+    reports: Mapping[int, HealthReport] | None = None,
     held: Mapping[tuple[int, str], Held] | None = None,
     waits: Mapping[tuple[int, str], str] | None = None,
     live: bool = False,
@@ -171,7 +171,7 @@ def _held(held: Held, board: Board | None, moves: str) -> HeldView:
 def _pipeline(
     pipeline: PipelineRecord,
     status: JobStatus,
-    reports: Mapping[int, Report],
+    reports: Mapping[int, HealthReport],
     held: Mapping[tuple[int, str], Held],
     waits: Mapping[tuple[int, str], str],
     sight: Sight | None,

@@ -13,7 +13,7 @@ from itertools import islice
 from holdfast.api.timeline import Checks, Happened, events_of
 from holdfast.core.job import JobRecord
 from holdfast.core.pipeline import PipelineRecord
-from holdfast.master.event_log import Trail
+from holdfast.master.event_log import EventHistory
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
 from holdfast.master.pipeline_keeper import PipelineKeeper
@@ -77,7 +77,7 @@ class Sight:
 
     job: JobRecord
     checks: dict[int, Checks] = field(default_factory=dict)
-    trails: dict[int, Trail] = field(default_factory=dict)
+    trails: dict[int, EventHistory] = field(default_factory=dict)
     pipelines: dict[int, PipelineRecord] = field(default_factory=dict)
     rates: dict[TaskId, Rate] = field(default_factory=dict)
     restarts: int = 0
@@ -92,7 +92,7 @@ class Sight:
     @property
     def started_s(self) -> float:
         """The date at which it first ran; 0 if that is not known."""
-        told = self.trails.get(0, Trail()).events
+        told = self.trails.get(0, EventHistory()).events
         return next((e.at_s for e in told if (e.what, e.status) == ("job", "RUNNING")), 0.0)
 
     def rate(self) -> tuple[float, float]:

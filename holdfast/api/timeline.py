@@ -12,7 +12,7 @@ import msgspec
 from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Written
 from holdfast.core.pipeline import PipelineRecord
-from holdfast.master.event_log import Trail, Under
+from holdfast.master.event_log import EventHistory, Under
 from holdfast.plan.masking import masked_text
 
 
@@ -53,7 +53,7 @@ class Happened(msgspec.Struct):
 class Checks:
     """The checkpoints of one pipeline."""
 
-    trail: Trail = field(default_factory=Trail)
+    trail: EventHistory = field(default_factory=EventHistory)
     written: tuple[Written, ...] = ()
     triggered: int = 0
     completed: int = 0
@@ -79,12 +79,12 @@ class Checks:
             for c in self.trail.checkpoints
         ]  # fmt: skip
 
-    def begin(self, pipeline: PipelineRecord, trail: Trail, term: int) -> None:
+    def begin(self, pipeline: PipelineRecord, trail: EventHistory, term: int) -> None:
         """Start with what is known; nothing of a former term is counted."""
         self.counted = max((c.number for c in trail.checkpoints if c.term != term), default=0)
         self.take(pipeline, trail)
 
-    def take(self, pipeline: PipelineRecord, trail: Trail) -> None:
+    def take(self, pipeline: PipelineRecord, trail: EventHistory) -> None:
         """Take in how the record stands and what its trail tells."""
         fresh = [c for c in trail.checkpoints if c.number > self.counted]
         self.completed += sum(c.complete for c in fresh)
@@ -99,7 +99,7 @@ class Checks:
             self.committed = shown.totals
 
 
-def events_of(trails: Mapping[int, Trail]) -> list[Happened]:
+def events_of(trails: Mapping[int, EventHistory]) -> list[Happened]:
     """Return what happened to a job and its pipelines, the oldest first; 0 is the job itself."""
     found = [
         Happened(e.at_s, e.what, e.status, number, e.task, e.attempt, e.worker, e.term, e.reason)

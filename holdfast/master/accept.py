@@ -15,7 +15,7 @@ from holdfast.core.saved_state import Saved
 from holdfast.errors import Fenced, OutcomeUnknown, Unavailable, UserError
 from holdfast.master import checkpoint_content
 from holdfast.master.job_keeper import JobKeeper
-from holdfast.master.leader_store import Desk
+from holdfast.master.leader_store import LeaderStore
 from holdfast.master.ports import BlobBad
 from holdfast.master.records import encode, grave_key, job_key, pipeline_key, saved_key
 from holdfast.master.saved_states import Heir, Vault
@@ -39,7 +39,7 @@ class Start:
 class Led(Protocol):
     """What a leader brings to accept a job."""
 
-    desk: Desk
+    desk: LeaderStore
     vault: Vault
     jobs: dict[str, JobKeeper]
 
@@ -115,7 +115,7 @@ def told(heir: Heir) -> str:
 
 
 async def _store(
-    desk: Desk, pipelines: tuple[PipelineRecord, ...], start: Start
+    desk: LeaderStore, pipelines: tuple[PipelineRecord, ...], start: Start
 ) -> tuple[PipelineRecord, ...]:
     """Store what the pipelines begin with, under names of this life and of this term."""
     contents, named = dict(start.contents), []
@@ -130,7 +130,7 @@ async def _store(
     return tuple(named)
 
 
-async def _put(desk: Desk, name: str, content: bytes) -> None:
+async def _put(desk: LeaderStore, name: str, content: bytes) -> None:
     ports = desk.ports
     desk.check()
     try:
@@ -197,7 +197,7 @@ async def _records(
     led.took(job, pipelines, revision, former)
 
 
-async def contents_of(desk: Desk, saved: Saved) -> dict[int, checkpoint_content.Content]:
+async def contents_of(desk: LeaderStore, saved: Saved) -> dict[int, checkpoint_content.Content]:
     """Return where each pipeline of an ended life would go on.  A bad checkpoint is refused here.
 
     A pipeline that is not among them begins at the start of its input.

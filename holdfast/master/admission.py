@@ -8,7 +8,7 @@ from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.placement import Room, Wanted, place
 from holdfast.core.policy import Policy
 from holdfast.core.task import TaskRecord, WorkerId
-from holdfast.master.worker_registry import Crew
+from holdfast.master.worker_registry import WorkerRegistry
 from holdfast.model import job as model
 from holdfast.model.job import Role
 
@@ -33,7 +33,7 @@ def new_records(
     return job, pipelines
 
 
-def too_large(job: JobRecord, pipelines: Iterable[PipelineRecord], crew: Crew) -> str:
+def too_large(job: JobRecord, pipelines: Iterable[PipelineRecord], crew: WorkerRegistry) -> str:
     """Say why the workers in contact could not carry a job even if they were empty.
 
     "" if they could, or if there are none: then nobody knows what will come.

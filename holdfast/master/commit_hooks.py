@@ -10,16 +10,16 @@ from functools import partial
 
 from holdfast.core.gather import StagedCommittable
 from holdfast.errors import OutcomeUnknown, Unavailable
-from holdfast.master.leader_store import Desk
-from holdfast.master.ports import ListenOrder
+from holdfast.master.leader_store import LeaderStore
+from holdfast.master.ports import CommitHookRequest
 
 RETRY_S_MAX = 5.0
 """A listener that fails is asked less and less often: it may be somebody's web server."""
 
 
 async def listen(
-    desk: Desk,
-    order: ListenOrder,
+    desk: LeaderStore,
+    order: CommitHookRequest,
     staged: Callable[[], Awaitable[tuple[StagedCommittable, ...]]],
     failed: Callable[[str], None],
 ) -> str:

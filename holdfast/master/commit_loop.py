@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from holdfast.errors import OutcomeUnknown, Unavailable
-from holdfast.master.leader_store import Desk
-from holdfast.master.ports import CommitOrder, Life
+from holdfast.master.leader_store import LeaderStore
+from holdfast.master.ports import CommitRequest, Incarnation
 
 
-async def publish(desk: Desk, order: CommitOrder, failed: Callable[[str], None]) -> None:
+async def publish(desk: LeaderStore, order: CommitRequest, failed: Callable[[str], None]) -> None:
     """Return once the order is visible, by us or by whoever did it before.
 
     `failed` hears why it has to be tried again.
@@ -36,8 +36,8 @@ async def publish(desk: Desk, order: CommitOrder, failed: Callable[[str], None])
 
 
 async def finish(
-    desk: Desk,
-    life: Life,
+    desk: LeaderStore,
+    life: Incarnation,
     rows: Mapping[str, Mapping[str, int]],
     failed: Callable[[str], None],
 ) -> None:

@@ -16,7 +16,7 @@ from holdfast.core.pipeline import may_move
 from holdfast.core.placement import Waits, Wanted
 from holdfast.core.task import TaskMoves, TaskRecord, WorkerId
 from holdfast.errors import UserError
-from holdfast.master.leader_store import Desk
+from holdfast.master.leader_store import LeaderStore
 from holdfast.wire.messages import Hello, TaskKey
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ log = logging.getLogger("holdfast")
 class Drains:
     """What a leader knows of drained workers, and of tasks that cannot leave them yet."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: LeaderStore) -> None:
         self.names: frozenset[str] = frozenset()
         self.stays: dict[TaskKey, str] = {}  # why a task is not on its way elsewhere
         self.placing = ""  # the worker incarnation that a task is being placed on right now

@@ -67,7 +67,7 @@ class Under:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Moment:
     """The moment of a change: its date, a clock that only measures, and whose term it is.
 
     `term` is counted for people; `numbers` gives that of the terms that records name.
@@ -80,18 +80,18 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Trail:
+class EventHistory:
     """What is known to have happened to one record, the oldest first.  `under` is memory only."""
 
     checkpoints: tuple[Checked, ...] = ()
     events: tuple[Moved, ...] = ()
     under: Under | None = None
 
-    def grown(self, before: "Trail") -> bool:
+    def grown(self, before: "EventHistory") -> bool:
         """Say whether there is more to keep than before."""
         return self.checkpoints is not before.checkpoints or self.events is not before.events
 
-    def noting(self, *events: Moved) -> "Trail":
+    def noting(self, *events: Moved) -> "EventHistory":
         """Return it with more events."""
         if not events:
             return self
@@ -120,12 +120,12 @@ def past_key(job: str, incarnation: str) -> str:
     return f"{PAST}{job}/{incarnation}"
 
 
-def encode(trail: Trail) -> bytes:
+def encode(trail: EventHistory) -> bytes:
     """Return a trail as the store keeps it."""
     return msgspec.json.encode(_stored(trail))
 
 
-def decode(value: bytes | None, key: str) -> Trail | None:
+def decode(value: bytes | None, key: str) -> EventHistory | None:
     """Read a trail back; None if there is none, or none that this code can read."""
     if value is None:
         return None
@@ -136,12 +136,12 @@ def decode(value: bytes | None, key: str) -> Trail | None:
         return None
 
 
-def encode_past(trails: Mapping[int, Trail]) -> bytes:
+def encode_past(trails: Mapping[int, EventHistory]) -> bytes:
     """Return all trails of a life, 0 being the job's, as one value."""
     return msgspec.json.encode(_Past(VERSION, {n: _stored(t) for n, t in trails.items()}))
 
 
-def decode_past(value: bytes, key: str) -> dict[int, Trail]:
+def decode_past(value: bytes, key: str) -> dict[int, EventHistory]:
     """Read the trails of a buried life back; empty if this code cannot."""
     try:
         past = msgspec.json.decode(value, type=_Past)
@@ -151,13 +151,13 @@ def decode_past(value: bytes, key: str) -> dict[int, Trail]:
         return {}
 
 
-def begin(record: JobRecord | PipelineRecord, seen: Seen) -> Trail:
+def begin(record: JobRecord | PipelineRecord, seen: Moment) -> EventHistory:
     """Return the first lines about a record that has none: how it stands."""
     if isinstance(record, JobRecord):
         submitted = Moved(round(record.since_s, 3), "job", "SUBMITTED")
         if record.status is JobStatus.PENDING:
             seen = replace(seen, at_s=record.since_s)
-        return Trail(events=(submitted, _job_line(record, seen)))
+        return EventHistory(events=(submitted, _job_line(record, seen)))
     fresh = not record.checkpoints.latest and all(
         t.attempt == 1 and t.status is TaskStatus.WAITING for t in record.tasks
     )
@@ -169,23 +169,23 @@ def begin(record: JobRecord | PipelineRecord, seen: Seen) -> Trail:
         Checked(c.number, c.kind.value, True, 0, c.at_s, None, None, None, *_added(record, c))
         for c in kept
     )
-    return Trail(known, tuple(_part_lines(None, record, seen)))
+    return EventHistory(known, tuple(_part_lines(None, record, seen)))
 
 
-def leads(name: str, seen: Seen) -> Moved:
+def leads(name: str, seen: Moment) -> Moved:
     """Return the line that says that another master leads."""
     said = f"{name} leads in term {seen.term}"
     return Moved(round(seen.at_s, 3), "leader", "LEADS", seen.term, said)
 
 
-def follow_job(trail: Trail, old: JobRecord, new: JobRecord, seen: Seen) -> Trail:
+def follow_job(trail: EventHistory, old: JobRecord, new: JobRecord, seen: Moment) -> EventHistory:
     """Return the trail after a change of a job."""
     return trail.noting(_job_line(new, seen)) if new.status is not old.status else trail
 
 
 def follow_pipeline(
-    trail: Trail, old: PipelineRecord, new: PipelineRecord, event: object, seen: Seen
-) -> Trail:
+    trail: EventHistory, old: PipelineRecord, new: PipelineRecord, event: object, seen: Moment
+) -> EventHistory:
     """Return the trail after a change of a pipeline."""
     before, pending = old.checkpoints.pending, new.checkpoints.pending
     trail = trail.noting(*_part_lines(old, new, seen))
@@ -198,7 +198,7 @@ def follow_pipeline(
     return trail
 
 
-def _stored(trail: Trail) -> _Stored:
+def _stored(trail: EventHistory) -> _Stored:
     events = _short(trail.events, EVENTS_KEPT)
     return _Stored(VERSION, trail.checkpoints[-CHECKPOINTS_KEPT:], events)
 
@@ -210,10 +210,10 @@ def _short(events: tuple[Moved, ...], most: int) -> tuple[Moved, ...]:
     return (*events[:FIRST_KEPT], *events[FIRST_KEPT - most :])
 
 
-def _read(stored: _Stored) -> Trail:
+def _read(stored: _Stored) -> EventHistory:
     if stored.version != VERSION:
         raise ValueError(f"it has version {stored.version}")
-    return Trail(stored.checkpoints, stored.events)
+    return EventHistory(stored.checkpoints, stored.events)
 
 
 def _over(
@@ -222,7 +222,7 @@ def _over(
     old: PipelineRecord,
     new: PipelineRecord,
     event: object,
-    seen: Seen,
+    seen: Moment,
 ) -> Checked:
     known = under if under and under.pending == pending else None
     started_s = round(known.at_s, 3) if known else None
@@ -249,11 +249,11 @@ def _added(old: PipelineRecord, done: Completed) -> tuple[int | None, int | None
     return (done.totals.written, done.totals.bytes) if not done.previous else (None, None)
 
 
-def _job_line(job: JobRecord, seen: Seen) -> Moved:
+def _job_line(job: JobRecord, seen: Moment) -> Moved:
     return Moved(round(seen.at_s, 3), "job", job.status.value, seen.term, job.reason[:REASON_MAX])
 
 
-def _part_lines(old: PipelineRecord | None, new: PipelineRecord, seen: Seen) -> Iterator[Moved]:
+def _part_lines(old: PipelineRecord | None, new: PipelineRecord, seen: Moment) -> Iterator[Moved]:
     at_s = round(seen.at_s, 3)
     if old is None or new.status is not old.status:
         yield Moved(at_s, "pipeline", new.status.value.upper(), seen.term)

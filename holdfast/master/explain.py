@@ -14,8 +14,8 @@ from holdfast.core.former_commits import next_of
 from holdfast.core.job import TERMINAL, JobRecord, JobStatus
 from holdfast.core.pipeline import ACTIVE, OVER, PipelineRecord
 from holdfast.core.task import TaskRecord, TaskStatus
-from holdfast.master.health import Health, Report, health_word, owed_commit
-from holdfast.master.ports import Settings
+from holdfast.master.health import Health, HealthReport, health_word, owed_commit
+from holdfast.master.ports import MasterSettings
 from holdfast.master.unfinished import Unfinished, left_before
 from holdfast.master.unfinished import lines as left_lines
 
@@ -48,9 +48,9 @@ class Scene:
 
     job: JobRecord
     pipelines: tuple[PipelineRecord, ...]
-    settings: Settings
+    settings: MasterSettings
     now_s: float
-    reports: Mapping[int, Report] = field(default_factory=dict)
+    reports: Mapping[int, HealthReport] = field(default_factory=dict)
     waits: Mapping[tuple[int, str], str] = field(default_factory=dict)
     missing: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     connected: frozenset[str] = frozenset()

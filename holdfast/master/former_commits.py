@@ -17,7 +17,7 @@ from holdfast.errors import UserError
 from holdfast.master import checkpoint_content
 from holdfast.master.commit_hooks import listen
 from holdfast.master.commit_loop import finish, publish
-from holdfast.master.ports import BlobBad, CommitOrder, ListenOrder, by_sink, commit_user
+from holdfast.master.ports import BlobBad, CommitHookRequest, CommitRequest, by_sink, commit_user
 
 if TYPE_CHECKING:
     from holdfast.master.pipeline_keeper import PipelineKeeper
@@ -53,7 +53,7 @@ async def _commit(keeper: "PipelineKeeper", former: Former, done: Completed) -> 
     for sink, staged in by_sink(content.to_commit(done.previous)).items():
         if sink in names:
             user = commit_user(former.job, former.incarnation, former.pipeline, sink)
-            order = CommitOrder(
+            order = CommitRequest(
                 keeper.life, user, done.number, names[sink], _renamed(staged, names), mark
             )
             keeper.failed(f"sink {names[sink]} has not answered")
@@ -71,7 +71,7 @@ async def _listen(keeper: "PipelineKeeper", former: Former, done: Completed, sta
         content = await _content(keeper, former, done)
         return _renamed(content.to_commit(done.previous), names)
 
-    order = ListenOrder(
+    order = CommitHookRequest(
         keeper.life,
         commit_user(former.job, former.incarnation, former.pipeline, ""),
         done.number, done.kind, tuple(names.values()), keeper.state.commits.watermark, state,

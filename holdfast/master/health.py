@@ -43,7 +43,7 @@ class Ages:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class HealthReport:
     """A pipeline's health, its last checkpoint (0: none), and what it waits for if it is late.
 
     `commit` is the oldest checkpoint that is complete and not visible, or whose listeners have not
@@ -127,7 +127,7 @@ def report(
     waits: Mapping[str, str],
     missing: str,
     trouble: str = "",
-) -> Report:
+) -> HealthReport:
     """Judge a pipeline.
 
     `waits` says why tasks have no place, `missing` who did not answer, and `trouble` why the oldest
@@ -143,13 +143,13 @@ def report(
     elif health is not Health.OK:
         reason = _reason(pipeline, waits, missing)
     number, at_s = (latest.number, latest.at_s) if latest else (0, 0.0)
-    return Report(
+    return HealthReport(
         pipeline.number, health, ages.checkpoint_s, number, at_s, reason,
         owed.number if owed else 0, ages.commit_s, unseen,
     )  # fmt: skip
 
 
-def with_ill(found: Report, pipeline: PipelineRecord, ill: Mapping[str, Ill]) -> Report:
+def with_ill(found: HealthReport, pipeline: PipelineRecord, ill: Mapping[str, Ill]) -> HealthReport:
     """Return the report with what is wrong with a worker that a task is on; `ill` by incarnation.
 
     A job that takes no checkpoints is judged by this alone, and where one is late this is why.  A
@@ -167,7 +167,7 @@ def with_ill(found: Report, pipeline: PipelineRecord, ill: Mapping[str, Ill]) ->
     return found
 
 
-def health_word(status: JobStatus, reports: Mapping[int, Report]) -> tuple[str, str]:
+def health_word(status: JobStatus, reports: Mapping[int, HealthReport]) -> tuple[str, str]:
     """Return a job's health in a word, and the reason.
 
     "" where there is nothing to judge: it is over, it has not started and is not late either, or
@@ -179,7 +179,7 @@ def health_word(status: JobStatus, reports: Mapping[int, Report]) -> tuple[str, 
     return health.value if told else "", reason
 
 
-def worst(reports: Mapping[int, Report]) -> tuple[Health, str]:
+def worst(reports: Mapping[int, HealthReport]) -> tuple[Health, str]:
     """Return a job's health, which is that of its worst pipeline, and the reason in words."""
     for health in (Health.STALLED, Health.LATE):
         for _, report in sorted(reports.items()):

@@ -34,8 +34,8 @@ from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.master.event_log import (
     REASON_MAX,
     TRAIL,
+    EventHistory,
     Moved,
-    Trail,
     encode_past,
     follow_job,
     leads,
@@ -43,9 +43,9 @@ from holdfast.master.event_log import (
     trail_key,
 )
 from holdfast.master.keeper import Keeper
-from holdfast.master.leader_store import Desk
+from holdfast.master.leader_store import LeaderStore
 from holdfast.master.pipeline_keeper import PipelineKeeper
-from holdfast.master.ports import Life
+from holdfast.master.ports import Incarnation
 from holdfast.master.records import encode, history_key
 from holdfast.master.saved_states import Vault
 from holdfast.master.wait import unhurried
@@ -62,7 +62,7 @@ class JobKeeper(Keeper[JobRecord]):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: LeaderStore,
         key: str,
         state: JobRecord,
         revision: int,
@@ -90,7 +90,7 @@ class JobKeeper(Keeper[JobRecord]):
     def owed(self) -> tuple[Effect, ...]:
         return owed(self.state, self._pipelines())
 
-    def follow(self, new: JobRecord, event: object) -> Trail:
+    def follow(self, new: JobRecord, event: object) -> EventHistory:
         return follow_job(self.trail, self.state, new, self.seen())
 
     async def tell(self, **said: list[str]) -> None:
@@ -193,11 +193,11 @@ class JobKeeper(Keeper[JobRecord]):
         """
         ports, job = self.desk.ports, self.state
         await ports.clock.sleep(self.desk.settings.tombstone_s)
-        life = Life(job.id, job.incarnation, job.spec)
+        life = Incarnation(job.id, job.incarnation, job.spec)
         while not await self._cleaned(life):
             await ports.clock.sleep(self.desk.settings.retry_s)
 
-    async def _cleaned(self, life: Life) -> bool:
+    async def _cleaned(self, life: Incarnation) -> bool:
         """Remove everything, in turn with other jobs; say whether that could be done now."""
         async with self.desk.cleaning:
             self.desk.check()
@@ -214,7 +214,7 @@ class JobKeeper(Keeper[JobRecord]):
             await self._bury()
             return True
 
-    async def _sweep(self, life: Life) -> None:
+    async def _sweep(self, life: Incarnation) -> None:
         """Remove what is staged.  Where no sink can be built any more it stays, and that is said.
 
         The records must go all the same: no retry would ever help.
@@ -264,7 +264,7 @@ class JobKeeper(Keeper[JobRecord]):
         self.changed()
 
 
-async def load_trails(desk: Desk, jobs: Iterable[JobKeeper]) -> None:
+async def load_trails(desk: LeaderStore, jobs: Iterable[JobKeeper]) -> None:
     """Take up what former leaders have told of jobs, and that another leads from now on."""
     told = {i.key: i.value for i in await desk.read_range(TRAIL)}
     async for job in unhurried(jobs):

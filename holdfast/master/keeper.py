@@ -13,8 +13,8 @@ from holdfast.core.job import JobRecord
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.errors import Fenced
 from holdfast.master import event_log as trails
-from holdfast.master.event_log import Seen, Trail, trail_key
-from holdfast.master.leader_store import Desk
+from holdfast.master.event_log import EventHistory, Moment, trail_key
+from holdfast.master.leader_store import LeaderStore
 from holdfast.master.records import encode
 from holdfast.store.contract import Delete, Put
 
@@ -26,12 +26,12 @@ class Keeper(Generic[S]):
 
     state: S
 
-    def __init__(self, desk: Desk, key: str, state: S, revision: int) -> None:
+    def __init__(self, desk: LeaderStore, key: str, state: S, revision: int) -> None:
         self.desk = desk
         self.key = key
         self.state = state
         self.revision = revision
-        self._trail: Trail | None = None
+        self._trail: EventHistory | None = None
         self.trailed = False  # whether the store has a trail of this record
         self.closed = False
         self.turn = asyncio.Lock()
@@ -52,17 +52,17 @@ class Keeper(Generic[S]):
         raise NotImplementedError
 
     @property
-    def trail(self) -> Trail:
+    def trail(self) -> EventHistory:
         """What is known to have happened; built when it is asked for, there are thousands."""
         if self._trail is None:
             self._trail = trails.begin(self.state, self.seen())
         return self._trail
 
     @trail.setter
-    def trail(self, trail: Trail) -> None:
+    def trail(self, trail: EventHistory) -> None:
         self._trail = trail
 
-    def follow(self, new: S, event: object) -> Trail:
+    def follow(self, new: S, event: object) -> EventHistory:
         """Return what is to be told of the record once it stands so."""
         raise NotImplementedError
 
@@ -75,10 +75,10 @@ class Keeper(Generic[S]):
             self.state, replace(self.seen(), term=0)
         )
 
-    def seen(self) -> Seen:
+    def seen(self) -> Moment:
         """Return this moment, for the trail."""
         clock = self.desk.ports.clock
-        return Seen(clock.date(), clock.now(), self.desk.number, self.desk.numbers)
+        return Moment(clock.date(), clock.now(), self.desk.number, self.desk.numbers)
 
     def beside(self, new: S) -> list[Put | Delete]:
         """Return what is to be written in the same commit as a new state."""

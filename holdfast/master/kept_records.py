@@ -14,7 +14,7 @@ from holdfast.errors import UserError
 from holdfast.master.drains import Drains
 from holdfast.master.health import newest
 from holdfast.master.job_keeper import JobKeeper, load_trails
-from holdfast.master.leader_store import Desk
+from holdfast.master.leader_store import LeaderStore
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.records import (
     GRAVE,
@@ -28,7 +28,7 @@ from holdfast.master.records import (
 from holdfast.master.roster import Roster
 from holdfast.master.saved_states import Vault
 from holdfast.master.wait import unhurried
-from holdfast.master.worker_registry import Crew
+from holdfast.master.worker_registry import WorkerRegistry
 from holdfast.store.contract import Item
 from holdfast.wire.messages import TaskKey
 
@@ -36,12 +36,12 @@ from holdfast.wire.messages import TaskKey
 class Cabinet:
     """All records of one term, and their keepers."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: LeaderStore) -> None:
         self.desk = desk
         self.jobs: dict[str, JobKeeper] = {}
         self.graves: dict[tuple[str, str], JobKeeper] = {}
         self.vault = Vault(desk, self._lives, self._finishes)
-        self.crew = Crew(desk.ports.clock.now())
+        self.crew = WorkerRegistry(desk.ports.clock.now())
         self.roster = Roster()
         self.drains = Drains(desk)
         self.quarantined: dict[str, str] = {}

@@ -25,10 +25,10 @@ from holdfast.core.task import (
 from holdfast.errors import Fenced, Unavailable, UserError
 from holdfast.master.accept import Start, accept
 from holdfast.master.drains import moves
-from holdfast.master.health import Ill, Report, with_ill
+from holdfast.master.health import HealthReport, Ill, with_ill
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.kept_records import Cabinet
-from holdfast.master.leader_store import Desk
+from holdfast.master.leader_store import LeaderStore
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.records import (
     RecordUnreadable,
@@ -59,7 +59,7 @@ BURIED_MAX = 200
 class Leader(Cabinet):
     """Everything one master does while it leads in one term."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: LeaderStore) -> None:
         super().__init__(desk)
         self.waits: dict[TaskKey, str] = {}
         self._beside: list[asyncio.Task[None]] = []
@@ -168,7 +168,7 @@ class Leader(Cabinet):
         await self.drains.wish(worker, drained=drained)
         self._changed.set()
 
-    def health(self, job: str) -> list[Report]:
+    def health(self, job: str) -> list[HealthReport]:
         """Return how each pipeline of a job gets on."""
         keeper = self.jobs.get(job)
         pipelines = keeper.pipelines.values() if keeper and not keeper.terminal else ()

@@ -24,7 +24,7 @@ CLEANING_MAX = 4
 the renewal of the lease nor the commits of the living may wait for them in a line."""
 
 
-class Desk:
+class LeaderStore:
     """Guarded access to the store in one term."""
 
     def __init__(

@@ -10,7 +10,7 @@ from holdfast.core.election import Election, ElectionWon, LeadershipLost, LeaseC
 from holdfast.errors import OutcomeUnknown, Unavailable
 from holdfast.master.cluster_time import CLOCK, ClusterTime
 from holdfast.master.leader import Leader
-from holdfast.master.leader_store import LEADER, Desk
+from holdfast.master.leader_store import LEADER, LeaderStore
 from holdfast.master.ports import Ports
 from holdfast.master.records import RecordUnreadable
 from holdfast.master.wait import wait
@@ -119,7 +119,7 @@ class Master:
     async def _lead(self, lease: int) -> None:
         """Lead until the lease is lost or could not be confirmed in time."""
         standing = lambda: self.election  # noqa: E731
-        desk = Desk(
+        desk = LeaderStore(
             self.store, self.ports, self.election.term, standing, self.name, self.time
         )  # fmt: skip
         self.leader = Leader(desk)

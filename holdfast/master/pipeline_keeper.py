@@ -37,12 +37,19 @@ from holdfast.errors import Fenced, OutcomeUnknown, Unavailable, UserError
 from holdfast.master import checkpoint_content, health
 from holdfast.master.commit_hooks import listen
 from holdfast.master.commit_loop import finish, publish
-from holdfast.master.event_log import Trail, follow_pipeline
+from holdfast.master.event_log import EventHistory, follow_pipeline
 from holdfast.master.former_commits import finish_former
 from holdfast.master.keeper import Keeper
-from holdfast.master.leader_store import Desk
-from holdfast.master.ports import BlobBad, CommitOrder, Life, ListenOrder, by_sink, commit_user
-from holdfast.master.restart_backoff import Rests
+from holdfast.master.leader_store import LeaderStore
+from holdfast.master.ports import (
+    BlobBad,
+    CommitHookRequest,
+    CommitRequest,
+    Incarnation,
+    by_sink,
+    commit_user,
+)
+from holdfast.master.restart_backoff import RestartBackoff
 from holdfast.master.wait import wait
 from holdfast.wire.messages import Barrier, DeployTask, TaskKey
 
@@ -52,7 +59,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: LeaderStore,
         key: str,
         state: PipelineRecord,
         revision: int,
@@ -68,7 +75,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         self.all_in = asyncio.Event()
         self.taken_over = False
         self.trouble = ""  # why the oldest owed commit is not made, or its listeners have not run
-        self.rests = Rests(desk.ports.clock)
+        self.rests = RestartBackoff(desk.ports.clock)
         # Numbers of checkpoints that this leader made complete, began to commit, and gave up.
         self.made: set[int] = set()
         self.begun: set[int] = set()
@@ -95,7 +102,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         due = effects.owed(self.state) if self.taken_over else ()
         return tuple(e for e in due if not isinstance(e, DropBlob) or e.number not in self.dropped)
 
-    def follow(self, new: PipelineRecord, event: object) -> Trail:
+    def follow(self, new: PipelineRecord, event: object) -> EventHistory:
         return follow_pipeline(self.trail, self.state, new, event, self.seen())
 
     def saved(self) -> None:
@@ -103,9 +110,9 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         self.changed()
 
     @property
-    def life(self) -> Life:
+    def life(self) -> Incarnation:
         """Whose pipeline this is."""
-        return Life(self.state.job, self.state.incarnation, self.job().spec)
+        return Incarnation(self.state.job, self.state.incarnation, self.job().spec)
 
     @property
     def interval_s(self) -> float:
@@ -143,7 +150,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         """Say whether a task that failed has waited as long as its job file asks for."""
         return self.rests.over(self.state, task)
 
-    def health(self, waits: dict[str, str]) -> health.Report:
+    def health(self, waits: dict[str, str]) -> health.HealthReport:
         """Judge how this pipeline gets on."""
         missing = ", ".join(self.gathering.waiting) if self.gathering else ""
         ages = health.ages(self.state, self.desk.time.now(), self.taken_s)
@@ -348,7 +355,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         for sink, staged in by_sink(content.to_commit(completed.previous)).items():
             user = commit_user(self.state.job, self.state.incarnation, self.state.number, sink)
             mark = later(self.state.commits.watermark, content.watermark)
-            order = CommitOrder(self.life, user, completed.number, sink, staged, mark)
+            order = CommitRequest(self.life, user, completed.number, sink, staged, mark)
             self.trouble = f"sink {sink} has not answered"
             await publish(self.desk, order, self.failed)
 
@@ -356,7 +363,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         """Have listeners hear of a commit.  It stays, whatever becomes of them."""
         # None is dropped before its listeners have run.
         done = next(c for c in self.state.checkpoints.kept if c.number == effect.number)
-        order = ListenOrder(
+        order = CommitHookRequest(
             self.life,
             commit_user(self.state.job, self.state.incarnation, self.state.number, ""),
             done.number, done.kind, self.state.sinks, self.state.commits.watermark, effect.state,

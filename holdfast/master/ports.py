@@ -46,7 +46,7 @@ class Blobs(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class Incarnation:
     """One life of a job: its id, its incarnation, and what its job file says."""
 
     job: str
@@ -55,10 +55,10 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
-class CommitOrder:
+class CommitRequest:
     """What a sink is to make visible: who commits, under which number, and what."""
 
-    life: Life
+    life: Incarnation
     user: str
     number: int
     sink: str
@@ -67,7 +67,7 @@ class CommitOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class ListenOrder:
+class CommitHookRequest:
     """A commit that was made, for the listeners of a pipeline's sinks.
 
     `user` has no sink: with one behind it, it is who committed to that.  `staged` is what the
@@ -75,7 +75,7 @@ class ListenOrder:
     listeners remember.
     """
 
-    life: Life
+    life: Incarnation
     user: str
     number: int
     kind: CheckpointKind
@@ -93,36 +93,36 @@ class TableState:
     committed: int
 
 
-class Tables(Protocol):
+class Committers(Protocol):
     """The sinks' side that only the leader uses."""
 
-    async def read(self, order: CommitOrder) -> TableState:
+    async def read(self, order: CommitRequest) -> TableState:
         """Return the table's present version and what the order's user has committed."""
 
-    async def publish(self, version: int, order: CommitOrder) -> bool:
+    async def publish(self, version: int, order: CommitRequest) -> bool:
         """Make an order visible if the table still has that version; say whether it did.
 
         Raises `OutcomeUnknown` where that cannot be told, and `UserError` where it can never work.
         """
 
-    async def listens(self, life: Life, sinks: tuple[str, ...]) -> bool:
+    async def listens(self, life: Incarnation, sinks: tuple[str, ...]) -> bool:
         """Say whether any of these sinks has a listener."""
 
-    async def listen(self, order: ListenOrder) -> str:
+    async def listen(self, order: CommitHookRequest) -> str:
         """Run the listeners of a commit; return what they must remember.  Repeatable.
 
         Raises `Unavailable` or `OutcomeUnknown` where it may work later, and `UserError` where it
         never can.
         """
 
-    async def finish(self, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:
+    async def finish(self, life: Incarnation, rows: Mapping[str, Mapping[str, int]]) -> None:
         """Tell sinks that the input has ended, just before the last commit.  Repeatable.
 
         `rows` counts what was written over the whole life: sink -> table -> rows.  Raises
         `UserError` if one of them will not have it so; then nothing of the last commit shows.
         """
 
-    async def sweep(self, life: Life) -> None:
+    async def sweep(self, life: Incarnation) -> None:
         """Remove whatever a life of a job has staged and never committed."""
 
 
@@ -134,7 +134,7 @@ class Workers(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class MasterSettings:
     """How patient a master is, in seconds.
 
     `saves`: lives leave saved states at their end.  Nobody could start from one where the store
@@ -168,10 +168,10 @@ class Ports:
 
     clock: Clock
     blobs: Blobs
-    tables: Tables
+    tables: Committers
     workers: Workers
     points: Points
-    settings: Settings
+    settings: MasterSettings
 
     async def durable(self, label: str, call: Callable[[], Awaitable[T]]) -> T:
         """Make a durable call under a label.  No such call is made without one."""

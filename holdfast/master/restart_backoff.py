@@ -6,7 +6,7 @@ from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.ports import Clock
 
 
-class Rests:
+class RestartBackoff:
     """The rests of one pipeline's tasks.  A new leader waits anew: rather longer than shorter."""
 
     def __init__(self, clock: Clock) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from holdfast.core.job import TERMINAL, JobRecord
 from holdfast.master.event_log import PAST
-from holdfast.master.leader_store import Desk
+from holdfast.master.leader_store import LeaderStore
 from holdfast.master.records import RecordUnreadable, decode, job_key
 from holdfast.store.contract import COMMIT_KEYS_MAX, Delete, Guard, Item, Store
 
@@ -44,7 +44,7 @@ async def list_jobs(store: Store) -> tuple[list[JobView], list[JobView]]:
     return [v for v in views if v.running], [v for v in views if not v.running]
 
 
-async def trim(desk: Desk) -> None:
+async def trim(desk: LeaderStore) -> None:
     """Forget the oldest entries beyond the number to keep."""
     entries = sorted(await desk.read_range(HISTORY), key=lambda i: i.created)
     old, each = entries[: max(0, len(entries) - desk.settings.history)], COMMIT_KEYS_MAX // 2 - 1

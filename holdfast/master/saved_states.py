@@ -19,8 +19,8 @@ from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved, SavedKind, leave
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.master import checkpoint_content
-from holdfast.master.leader_store import Desk
-from holdfast.master.ports import Life
+from holdfast.master.leader_store import LeaderStore
+from holdfast.master.ports import Incarnation
 from holdfast.master.records import SAVED, RecordUnreadable, decode, encode, saved_key
 from holdfast.store.contract import COMMIT_KEYS_MAX, Delete, Guard, Put
 
@@ -69,7 +69,7 @@ class Vault:
     runs has yet to finish the commits of a state.
     """
 
-    desk: Desk
+    desk: LeaderStore
     born: Callable[[str], set[str]]
     needed: Callable[[Saved], bool]
     states: dict[str, Kept] = field(default_factory=dict)
@@ -246,7 +246,7 @@ class Vault:
     async def _go(self, kept: Kept) -> None:
         """Remove what a state needed, and the state last."""
         ports, saved = self.desk.ports, kept.saved
-        life = Life(saved.job, saved.incarnation, saved.spec)
+        life = Incarnation(saved.job, saved.incarnation, saved.spec)
         try:
             if saved.unfinished:
                 await ports.durable("saved.sweep", lambda: ports.tables.sweep(life))

@@ -17,7 +17,7 @@ Stand = tuple[int | None, float]
 
 
 @dataclass
-class Seen:
+class WorkerState:
     """A worker's last hello, when it came, and where each attempt that it holds stands.
 
     `spoke_s` is when anything at all last came from it, though there was no time to take it in.
@@ -43,12 +43,12 @@ class Seen:
         return next((stand for one, stand in pairs if one == (key, attempt)), (None, 0.0))
 
 
-class Crew:
+class WorkerRegistry:
     """All workers in contact."""
 
     def __init__(self, since_s: float) -> None:
         self.since_s = since_s
-        self.seen: dict[str, Seen] = {}
+        self.seen: dict[str, WorkerState] = {}
 
     def take(self, hello: Hello, now_s: float) -> list[str] | None:
         """Note a hello; return the incarnations it replaces, or None if it is an old one."""
@@ -128,17 +128,17 @@ class Crew:
         return WorkerId(seen.hello.worker, incarnation) if seen else None
 
 
-def _seen(known: Seen | None, hello: Hello, now_s: float) -> Seen:
+def _seen(known: WorkerState | None, hello: Hello, now_s: float) -> WorkerState:
     holds = [(h.key, h.attempt) for h in hello.held]
     if known and known.holds == holds:  # as nearly always: then nothing need be looked up
         pairs = zip(known.stands, hello.held, strict=True)
         stands = [s if s[0] == h.progress else (h.progress, now_s) for s, h in pairs]
         well = all(h.failure is None for h in hello.held)
-        return Seen(hello, now_s, holds, stands, known.lives, known.agreed if well else None)
+        return WorkerState(hello, now_s, holds, stands, known.lives, known.agreed if well else None)
     before = dict(zip(known.holds, known.stands, strict=True)) if known else {}
     stands = []
     for held, one in zip(hello.held, holds, strict=True):
         stood = before.get(one)
         stands.append(stood if stood and stood[0] == held.progress else (held.progress, now_s))
     lives = frozenset((h.key.job, h.key.incarnation) for h in hello.held)
-    return Seen(hello, now_s, holds, stands, lives)
+    return WorkerState(hello, now_s, holds, stands, lives)

@@ -17,7 +17,7 @@ from holdfast.files import state_dir
 from holdfast.master.leader import Leader
 from holdfast.master.leader_store import LEADER
 from holdfast.master.master import Master
-from holdfast.master.ports import Ports, Settings
+from holdfast.master.ports import MasterSettings, Ports
 from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
@@ -31,7 +31,7 @@ LOOK_S = 0.02
 RUN_S_MAX = 30.0
 """How long to try with one dead run: its sinks may be out of reach just now."""
 
-SETTINGS = Settings(
+SETTINGS = MasterSettings(
     lease_s=30.0, campaign_s=0.05, worker_lost_s=3600.0, tombstone_s=0.0, retry_s=0.05,
     saves=False,
 )  # fmt: skip

@@ -19,7 +19,7 @@ from holdfast.connect.sink import CommitEvent, CommitId, Committable, Leftovers,
 from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.gather import StagedCommittable
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
-from holdfast.master.ports import CommitOrder, Life, ListenOrder, TableState
+from holdfast.master.ports import CommitHookRequest, CommitRequest, Incarnation, TableState
 from holdfast.model.job import JobPlan, Role
 from holdfast.model.tree import Plain
 from holdfast.plan.plugins import build_plugin, context_for
@@ -59,11 +59,11 @@ class SinkTables:
         self._lines: dict[tuple[str, str], dict[str, _Line]] = {}
         self._under_way: set[asyncio.Task[None]] = set()
 
-    async def read(self, order: CommitOrder) -> TableState:
+    async def read(self, order: CommitRequest) -> TableState:
         """Say that nothing is known: a sink's commit itself knows what it has done before."""
         return TableState(0, 0)
 
-    async def publish(self, version: int, order: CommitOrder) -> bool:
+    async def publish(self, version: int, order: CommitRequest) -> bool:
         """Make an order visible.  A sink does nothing for an identifier it has seen."""
         committables = [_committable(s) for s in order.staged]
         identifier = CommitId(order.user, order.number, order.watermark)
@@ -74,13 +74,13 @@ class SinkTables:
         await self._alone(order.life, order.user, f"commit {order.number} to {order.sink}", commit)
         return True
 
-    async def listens(self, life: Life, sinks: tuple[str, ...]) -> bool:
+    async def listens(self, life: Incarnation, sinks: tuple[str, ...]) -> bool:
         """Say whether any of these sinks has a listener."""
         if (life.job, life.incarnation) not in self._built:
             await self._alone(life, "", "building its sinks", lambda: _forget(self._sinks(life)))
         return any(self._sink(life, name).listens for name in sinks)
 
-    async def listen(self, order: ListenOrder) -> str:
+    async def listen(self, order: CommitHookRequest) -> str:
         """Tell every sink that listens of a commit; the state is JSON, what each remembers."""
         if order.staged is None:
             return order.state  # nobody needed to know what was committed: nobody listens
@@ -97,7 +97,7 @@ class SinkTables:
         said = {name: state for name, state in sorted(remembered.items()) if state is not None}
         return json.dumps(said, separators=(",", ":")) if said else ""
 
-    async def finish(self, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:
+    async def finish(self, life: Incarnation, rows: Mapping[str, Mapping[str, int]]) -> None:
         """Tell sinks that the input has ended; any of them may refuse the last commit."""
 
         def finish() -> None:
@@ -106,7 +106,7 @@ class SinkTables:
 
         await self._alone(life, "", "the last check of the sinks", finish)
 
-    async def sweep(self, life: Life) -> None:
+    async def sweep(self, life: Incarnation) -> None:
         """Remove what a life has staged and never committed, and forget its sinks."""
 
         def sweep() -> None:
@@ -121,7 +121,7 @@ class SinkTables:
         """Let the threads end; what is under way is not waited for, as if this process had died."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _sink(self, life: Life, name: str) -> Sink[Any]:
+    def _sink(self, life: Incarnation, name: str) -> Sink[Any]:
         sinks = self._sinks(life)
         if name not in sinks:
             raise UserError(
@@ -131,7 +131,7 @@ class SinkTables:
             )
         return sinks[name]
 
-    def _sinks(self, life: Life) -> dict[str, Sink[Any]]:
+    def _sinks(self, life: Incarnation) -> dict[str, Sink[Any]]:
         """Return a job's sinks by stage id.  Two threads may both build them; either will do."""
         key = (life.job, life.incarnation)
         sinks = self._built.get(key)
@@ -147,7 +147,7 @@ class SinkTables:
         decoded = decode_spec(spec)
         return decoded.job(self.registry), decoded.allow_python
 
-    def _build(self, life: Life) -> dict[str, Sink[Any]]:
+    def _build(self, life: Incarnation) -> dict[str, Sink[Any]]:
         job, allow_python = self._planned(self._unseal(life.spec))
         found: dict[str, Sink[Any]] = {}
         for task in (task for part in job.pipelines for task in part.tasks):
@@ -160,7 +160,9 @@ class SinkTables:
                 found[stage.id] = sink
         return found
 
-    async def _alone(self, life: Life, user: str, what: str, call: Callable[[], None]) -> None:
+    async def _alone(
+        self, life: Incarnation, user: str, what: str, call: Callable[[], None]
+    ) -> None:
         """Run a blocking call once all earlier ones of this user have ended.
 
         One that has begun goes on to its end, even if its caller is cancelled: only then may the
@@ -219,7 +221,7 @@ def _forget(_built: object) -> None:
     """Have no use for what was built: it is kept elsewhere."""
 
 
-def _heard(order: ListenOrder, sink: str) -> CommitEvent:
+def _heard(order: CommitHookRequest, sink: str) -> CommitEvent:
     """Return a commit as the listener of one sink hears of it."""
     made = (_committable(s) for s in order.staged or () if s.sink == sink)
     return CommitEvent(

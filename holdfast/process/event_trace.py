@@ -16,11 +16,11 @@ from typing import Any
 from holdfast.core.gather import StagedCommittable
 from holdfast.master.ports import (
     Blobs,
-    CommitOrder,
-    Life,
-    ListenOrder,
+    CommitHookRequest,
+    CommitRequest,
+    Committers,
+    Incarnation,
     Ports,
-    Tables,
     TableState,
     Workers,
 )
@@ -150,11 +150,11 @@ class _Blobs:
 
 
 class _Tables:
-    def __init__(self, inner: Tables, tracer: Tracer) -> None:
+    def __init__(self, inner: Committers, tracer: Tracer) -> None:
         self._inner = inner
         self._tracer = tracer
 
-    async def read(self, order: CommitOrder) -> TableState:
+    async def read(self, order: CommitRequest) -> TableState:
         state = await self._inner.read(order)
         self._tracer.note(
             "read", table=order.sink, user=order.user, version=state.version,
@@ -162,7 +162,7 @@ class _Tables:
         )  # fmt: skip
         return state
 
-    async def publish(self, version: int, order: CommitOrder) -> bool:
+    async def publish(self, version: int, order: CommitRequest) -> bool:
         about = {"table": order.sink, "user": order.user, "number": order.number}
         shown = {"files": [file_name(s) for s in order.staged], "watermark": order.watermark}
         self._tracer.note("publish", **about, version=version, **shown)
@@ -171,22 +171,22 @@ class _Tables:
             self._tracer.note("snapshot", **about, **shown)
         return done
 
-    async def listens(self, life: Life, sinks: tuple[str, ...]) -> bool:
+    async def listens(self, life: Incarnation, sinks: tuple[str, ...]) -> bool:
         anybody = await self._inner.listens(life, sinks)
         if not anybody:
             self._tracer.note("deaf", job=life.job, incarnation=life.incarnation, sinks=sinks)
         return anybody
 
-    async def listen(self, order: ListenOrder) -> str:
+    async def listen(self, order: CommitHookRequest) -> str:
         heard = await self._inner.listen(order)
         told = None if order.staged is None else [file_name(s) for s in order.staged]
         self._tracer.note("listen", user=order.user, number=order.number, files=told)
         return heard
 
-    async def finish(self, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:
+    async def finish(self, life: Incarnation, rows: Mapping[str, Mapping[str, int]]) -> None:
         await self._inner.finish(life, rows)
 
-    async def sweep(self, life: Life) -> None:
+    async def sweep(self, life: Incarnation) -> None:
         await self._inner.sweep(life)
         self._tracer.note("sweep", files=[], job=life.job, incarnation=life.incarnation)
 

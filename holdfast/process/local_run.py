@@ -24,7 +24,7 @@ from holdfast.errors import Fenced, HoldfastError, Unavailable, UserError
 from holdfast.files import state_dir
 from holdfast.master.admission import new_records
 from holdfast.master.master import Master
-from holdfast.master.ports import Points, Ports, Settings
+from holdfast.master.ports import MasterSettings, Points, Ports
 from holdfast.model import job as model
 from holdfast.plan.record import JobSource, encode_spec
 from holdfast.process.abandoned_runs import BLOBS, STORE, finish_dead_runs
@@ -50,7 +50,7 @@ LOOK_S_MAX = 0.5
 CLEANUP_S_MAX = 15.0
 FINISH_S_MAX = 5.0
 CLOSE_S_MAX = 40.0
-SETTINGS = Settings(
+SETTINGS = MasterSettings(
     # Nobody else stands for election, and a process that was suspended just goes on.
     lease_s=30.0,
     campaign_s=0.05,

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
-from holdfast.master.ports import CommitOrder, Life, ListenOrder, TableState
+from holdfast.master.ports import CommitHookRequest, CommitRequest, Incarnation, TableState
 from holdfast.process.committers import SinkTables
 
 T = TypeVar("T")
@@ -41,31 +41,31 @@ class PatientTables:
         """Let the threads end."""
         self._inner.close()
 
-    async def read(self, order: CommitOrder) -> TableState:
+    async def read(self, order: CommitRequest) -> TableState:
         """Return what the table says of the order's user."""
         return await self._inner.read(order)
 
-    async def publish(self, version: int, order: CommitOrder) -> bool:
+    async def publish(self, version: int, order: CommitRequest) -> bool:
         """Make an order visible."""
         return await self._tried(
             f"commit {order.number} to {order.sink}", lambda: self._inner.publish(version, order)
         )
 
-    async def listens(self, life: Life, sinks: tuple[str, ...]) -> bool:
+    async def listens(self, life: Incarnation, sinks: tuple[str, ...]) -> bool:
         """Say whether any of these sinks has a listener."""
         return await self._inner.listens(life, sinks)
 
-    async def listen(self, order: ListenOrder) -> str:
+    async def listen(self, order: CommitHookRequest) -> str:
         """Run the listeners of a commit."""
         return await self._tried(
             f"the listeners of commit {order.number}", lambda: self._inner.listen(order)
         )
 
-    async def finish(self, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:
+    async def finish(self, life: Incarnation, rows: Mapping[str, Mapping[str, int]]) -> None:
         """Tell sinks that the input has ended."""
         await self._tried("finish", lambda: self._inner.finish(life, rows))
 
-    async def sweep(self, life: Life) -> None:
+    async def sweep(self, life: Incarnation) -> None:
         """Remove whatever was staged and never committed."""
         await self._inner.sweep(life)
 

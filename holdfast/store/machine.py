@@ -18,16 +18,16 @@ NETWORK_KINDS = (
 
 
 @dataclass(frozen=True)
-class Machine:
+class HostInfo:
     """A machine as a store sees it: the name of its present boot, and its clock."""
 
     boot: str
     seconds: Callable[[], float]
 
 
-def this_machine() -> Machine:
+def this_machine() -> HostInfo:
     """Return the machine this process runs on."""
-    return Machine(boot_id(), uptime_s)
+    return HostInfo(boot_id(), uptime_s)
 
 
 def uptime_s() -> float:

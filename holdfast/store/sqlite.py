@@ -21,7 +21,7 @@ from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.store.bell import Bell, wait
 from holdfast.store.contract import Change, Delete, Guard, Item, LeaseLost, Put, Store
 from holdfast.store.limits import check_commit, check_key, check_prefix, closed
-from holdfast.store.machine import Machine, this_machine
+from holdfast.store.machine import HostInfo, this_machine
 from holdfast.store.order import by_revision
 from holdfast.store.sqlite_file import SqliteFile
 
@@ -71,7 +71,7 @@ class SqliteStore:
         *,
         timeout_s: float = TIMEOUT_S,
         history_revisions: int = HISTORY_REVISIONS,
-        machine: Machine | None = None,
+        machine: HostInfo | None = None,
     ) -> "SqliteStore":
         """Open a file, made if it is not there yet.
 

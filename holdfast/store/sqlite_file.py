@@ -25,7 +25,7 @@ from holdfast.store.contract import (
     LeaseLost,
     Put,
 )
-from holdfast.store.machine import Machine
+from holdfast.store.machine import HostInfo
 from holdfast.store.order import prefix_end
 from holdfast.store.sqlite_open import explained, open_file
 
@@ -40,7 +40,7 @@ class SqliteFile:
     _sharing = False
 
     def __init__(
-        self, path: Path, machine: Machine, *, history_revisions: int, patience_s: float
+        self, path: Path, machine: HostInfo, *, history_revisions: int, patience_s: float
     ) -> None:
         self.path = path
         self.patience_s = patience_s

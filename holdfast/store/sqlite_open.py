@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from holdfast.errors import Unavailable, UserError
-from holdfast.store.machine import Machine, network_kind
+from holdfast.store.machine import HostInfo, network_kind
 
 APPLICATION_ID = 0x486F6C64
 """`Hold`: marks the file as ours, so that no other SQLite file is taken for a store."""
@@ -45,7 +45,7 @@ PASSING = (
 )  # fmt: skip
 
 
-def open_file(path: Path, machine: Machine, patience_s: float) -> apsw.Connection:
+def open_file(path: Path, machine: HostInfo, patience_s: float) -> apsw.Connection:
     """Return a connection to a store file, made if it is not there yet."""
     _refuse_network(path)
     with explained(path):
@@ -113,7 +113,7 @@ def _create(path: Path) -> None:
         return
 
 
-def _prepare(db: apsw.Connection, path: Path, machine: Machine, patience_s: float) -> None:
+def _prepare(db: apsw.Connection, path: Path, machine: HostInfo, patience_s: float) -> None:
     db.set_busy_timeout(max(1, round(patience_s * 1_000)))
     if _use_log(db, time.monotonic() + patience_s) != "wal":
         raise UserError(
@@ -166,7 +166,7 @@ def _adopt(db: apsw.Connection, path: Path) -> None:
         )
 
 
-def _notice_boot(db: apsw.Connection, machine: Machine) -> None:
+def _notice_boot(db: apsw.Connection, machine: HostInfo) -> None:
     """Lapse all leases if the machine was started anew: its clock began again at 0."""
     boot, opened_s = db.execute("select boot, opened_s from meta").get
     now = machine.seconds()

@@ -26,7 +26,7 @@ from holdfast.core.task import WorkerId
 from holdfast.master.journal import Journal
 from holdfast.master.master import Master
 from holdfast.master.pipeline_keeper import PipelineKeeper
-from holdfast.master.ports import Ports, Settings
+from holdfast.master.ports import MasterSettings, Ports
 from holdfast.model.secret import Secret
 from holdfast.model.tree import Plain
 from holdfast.process.checkpoint_store import open_blobs
@@ -196,7 +196,9 @@ async def with_master(store: Store, folder: Path, test: Test, **more: Any) -> No
     seal, context = Seal([TOKEN]), more.pop("context_path", "")
     name, url = more.pop("name", "M1"), more.pop("url", "http://m1")
     unseal = lambda text: seal.open(text, SPEC)  # noqa: E731
-    settings = more.pop("settings", Settings(lease_s=30.0, tombstone_s=60.0, worker_lost_s=60.0))
+    settings = more.pop(
+        "settings", MasterSettings(lease_s=30.0, tombstone_s=60.0, worker_lost_s=60.0)
+    )
     blobs = ObservedBlobs(open_blobs(str(folder / "blobs")))
     tables = SinkTables(registry, unseal)
     board = Board(clock)

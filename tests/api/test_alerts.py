@@ -18,7 +18,7 @@ from holdfast.core.pipeline import PipelineDoomed
 from holdfast.core.task import TaskFailed
 from holdfast.errors import Unavailable
 from holdfast.master.pipeline_keeper import PipelineKeeper
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from holdfast.process.clock import SystemClock
 from holdfast.store.contract import Put
 from holdfast.store.open import open_store
@@ -27,7 +27,7 @@ from tests.api.served import STREAM, Served, served, with_master
 from tools.debian import NoPackage
 
 RULES = Path(__file__).parents[2] / "deploy" / "alerts.yaml"
-PATIENT = Settings(lease_s=100_000.0, tombstone_s=60.0, worker_lost_s=100_000.0)
+PATIENT = MasterSettings(lease_s=100_000.0, tombstone_s=60.0, worker_lost_s=100_000.0)
 STEADY = STREAM.replace("parallelism = 1", "parallelism = 1, job.retry.times = 20")
 
 Trouble = Callable[[Served, "Clock"], Awaitable[None]]

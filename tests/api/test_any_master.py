@@ -4,13 +4,13 @@ import asyncio
 from pathlib import Path
 
 from holdfast.client import FOLLOWS
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from holdfast.store.open import open_store
 from tests.api.served import Served, with_master
 from tests.api.test_links_attacked import listening
 from tests.conformance.servers import free_ports
 
-SETTINGS = Settings(lease_s=30.0, campaign_s=0.02, tombstone_s=60.0, worker_lost_s=60.0)
+SETTINGS = MasterSettings(lease_s=30.0, campaign_s=0.02, tombstone_s=60.0, worker_lost_s=60.0)
 
 
 def test_a_standby_answers_everything_and_the_store_answers_without_a_leader(

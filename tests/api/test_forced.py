@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.core.job import JobStatus
 from holdfast.errors import Unavailable
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from tests.api.served import STREAM, Served, served
 
 
@@ -87,7 +87,7 @@ def test_whoever_submits_anew_hears_of_commits_that_may_yet_show(tmp_path: Path)
         assert "Life 1 of job 7 ended with commits that are" in anew.json()["warnings"][-1]
         assert "holdfast restart 7" in anew.json()["warnings"][-1]
 
-    quick = Settings(lease_s=30.0, tombstone_s=0.2, worker_lost_s=6.0, tidy_s=0.1)
+    quick = MasterSettings(lease_s=30.0, tombstone_s=0.2, worker_lost_s=6.0, tidy_s=0.1)
     served(tmp_path, test, settings=quick)
 
 

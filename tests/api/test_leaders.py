@@ -7,12 +7,12 @@ from typing import Any
 from holdfast.core.checkpoint import CheckpointDue, CheckpointKind
 from holdfast.core.completion import SourceEnded
 from holdfast.core.task import TaskFailed
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from holdfast.store.contract import Store
 from holdfast.store.open import open_store
 from tests.api.served import Served, served, with_master
 
-SETTINGS = Settings(lease_s=30.0, tombstone_s=0.05, worker_lost_s=60.0)
+SETTINGS = MasterSettings(lease_s=30.0, tombstone_s=0.05, worker_lost_s=60.0)
 
 
 def two_leaders(folder: Path, first: Any, second: Any) -> None:

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from tests.api.served import BATCH, STREAM, Served, served
 
 CONFIG: dict[str, Any] = {
@@ -15,7 +15,7 @@ CONFIG: dict[str, Any] = {
     "transform": [],
     "sink": [{"plugin_name": "Console", "plugin_input": ["f"]}],
 }  # fmt: skip
-SOON = Settings(lease_s=30.0, tombstone_s=0.05, worker_lost_s=60.0)
+SOON = MasterSettings(lease_s=30.0, tombstone_s=0.05, worker_lost_s=60.0)
 
 
 def test_a_job_is_submitted_as_json_hocon_and_sql_and_as_a_file(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.core.job import JobStatus
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from holdfast.plan.record import JobSource
 from holdfast.store.open import open_store
 from tests.api.served import STREAM, Served, served, with_master
@@ -176,8 +176,8 @@ def blobs(master: Served, job: str) -> list[str]:
     return [name for _, _, names in os.walk(master.folder / "blobs" / job) for name in names]
 
 
-def quick() -> Settings:
-    return Settings(lease_s=30.0, tombstone_s=0.2, worker_lost_s=6.0, history=3, tidy_s=0.1)
+def quick() -> MasterSettings:
+    return MasterSettings(lease_s=30.0, tombstone_s=0.2, worker_lost_s=6.0, history=3, tidy_s=0.1)
 
 
 def test_savepoints_are_there_when_the_history_has_forgotten_their_jobs(tmp_path: Path) -> None:

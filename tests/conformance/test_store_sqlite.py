@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.errors import Unavailable, UserError
 from holdfast.store.contract import Compacted, Delete, Guard, HistoryLost, LeaseLost, Put
-from holdfast.store.machine import Machine
+from holdfast.store.machine import HostInfo
 from holdfast.store.sqlite import SqliteStore
 from holdfast.testing.store_bench import add_one, parse_count
 
@@ -122,15 +122,15 @@ def test_leases_from_before_a_boot_are_lapsed(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
 
     async def inside() -> None:
-        first = await SqliteStore.open(path, machine=Machine("boot 1", lambda: 5_000.0))
+        first = await SqliteStore.open(path, machine=HostInfo("boot 1", lambda: 5_000.0))
         lease = await first.grant_lease(60)
         at = await first.commit([], [Put("leader", b"me", lease)])
         await first.close()
-        same_boot = await SqliteStore.open(path, machine=Machine("boot 1", lambda: 5_010.0))
+        same_boot = await SqliteStore.open(path, machine=HostInfo("boot 1", lambda: 5_010.0))
         assert await same_boot.get("leader") is not None
         await same_boot.close()
         # The clock began anew, and says that the lease has an hour to go.
-        rebooted = await SqliteStore.open(path, machine=Machine("boot 2", lambda: 5_010.0))
+        rebooted = await SqliteStore.open(path, machine=HostInfo("boot 2", lambda: 5_010.0))
         assert await rebooted.get("leader") is None
         assert at is not None
         assert [change.key for change in await anext(rebooted.watch("", at))] == ["leader"]
@@ -143,11 +143,11 @@ def test_leases_from_before_a_boot_are_lapsed(tmp_path: Path) -> None:
 
 def test_where_boots_have_no_name_a_clock_that_went_back_is_a_boot(tmp_path: Path) -> None:
     async def inside() -> None:
-        first = await SqliteStore.open(tmp_path / "s", machine=Machine("", lambda: 5_000.0))
+        first = await SqliteStore.open(tmp_path / "s", machine=HostInfo("", lambda: 5_000.0))
         lease = await first.grant_lease(60)
         await first.commit([], [Put("leader", b"me", lease)])
         await first.close()
-        second = await SqliteStore.open(tmp_path / "s", machine=Machine("", lambda: 10.0))
+        second = await SqliteStore.open(tmp_path / "s", machine=HostInfo("", lambda: 10.0))
         assert await second.get("leader") is None
         await second.close()
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from holdfast.master.keeper import Keeper
-from holdfast.master.worker_registry import Crew
+from holdfast.master.worker_registry import WorkerRegistry
 from tests.sim.mutants.planting import swapped
 from tests.sim.scenarios.run import play_window
 
@@ -13,10 +13,10 @@ def test_thousands_of_answers_cost_no_worker_and_no_term() -> None:
 
 
 def test_a_leader_without_time_that_takes_speakers_for_dead_is_found_out() -> None:
-    def deaf(self: Crew, *_: Any) -> None:
+    def deaf(self: WorkerRegistry, *_: Any) -> None:
         """Take no sign of life."""
 
-    with swapped(Crew, "spoke", deaf):
+    with swapped(WorkerRegistry, "spoke", deaf):
         told = [o.told for o in play_window("D23") if not o.passed]
     assert told and all("restarted" in t for t in told), told
 

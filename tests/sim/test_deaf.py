@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.master.ports import Life
+from holdfast.master.ports import Incarnation
 from tests.sim.engine.lake import SimTables
 from tests.sim.engine.run import run_seed
 
@@ -12,7 +12,7 @@ SEEDS = range(40)
 def test_commits_that_nobody_listens_to_keep_every_promise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def nobody(self: SimTables, life: Life, sinks: tuple[str, ...]) -> bool:
+    async def nobody(self: SimTables, life: Incarnation, sinks: tuple[str, ...]) -> bool:
         facts = {"job": life.job, "incarnation": life.incarnation, "sinks": sinks}
         self.world.note("deaf", **facts)
         return False

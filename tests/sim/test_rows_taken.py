@@ -13,7 +13,7 @@ import pytest
 from holdfast.core.job import JobStatus
 from holdfast.core.pipeline import FINISHED, PipelineRecord
 from holdfast.core.task import TaskStatus
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from tests.sim.echo import hear_twice
 from tests.sim.engine.faults import Faults
 from tests.sim.engine.run import Plan, Script, Strike, Wish, random_plan, run_seed
@@ -41,13 +41,16 @@ def directed() -> Iterator[tuple[int, Plan]]:
         yield seed, Plan((JobSpec("j", retry_times=0),), script=losing(seed))
         yield seed, Plan((POISONED,), faults=Faults(store_unknown=0.3), script=poison)
     for seed in range(4):
-        yield seed, Plan((JobSpec("j"),), settings=Settings(worker_lost_s=1.0), script=all_lost)
+        yield (
+            seed,
+            Plan((JobSpec("j"),), settings=MasterSettings(worker_lost_s=1.0), script=all_lost),
+        )
         yield seed, Plan((replace(LONG, pipelines=TWO),), script=first_is_refused)
         yield seed, Plan((JobSpec("j", WIDE),), script=lost_before_they_start)
         yield seed, drained()
         yield seed, Plan((LONG,), script=drained_before_it_starts)
         # Each gives up before the next one is due, so a late word of it meets the next.
-        yield seed, Plan((LONG,), settings=Settings(timeout_s=0.7), script=busy_for_a_while)
+        yield seed, Plan((LONG,), settings=MasterSettings(timeout_s=0.7), script=busy_for_a_while)
         yield seed, Plan((JobSpec("j", TWO),), script=tearing)
         yield seed, Plan((JobSpec("j"),), script=deaf_listener)
         yield seed, Plan((LONG,), wishes=(Wish("j", 2, "savepoint"),), script=full)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from tests.ui.browser import Visit, chromium, shot, visiting
 from tests.ui.stage import Stage, job_text
 
-SETTINGS = Settings(lease_s=30.0, tombstone_s=600.0, worker_lost_s=60.0, interval_s=1.0)
+SETTINGS = MasterSettings(lease_s=30.0, tombstone_s=600.0, worker_lost_s=60.0, interval_s=1.0)
 BROKEN = job_text("orders", 10_000).replace("plugin_input = g", "plugin_inpu = g")
 WIDE = """
 env { job.name = "shop to lake", job.mode = STREAMING, checkpoint.interval = 2000 }

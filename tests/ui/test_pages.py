@@ -11,7 +11,7 @@ pytest.importorskip("playwright", reason="THE PAGES WERE NOT TESTED: playwright 
 from playwright.sync_api import Browser, expect
 
 from holdfast.api.route import Role
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from tests.ui.browser import Visit, visiting
 from tests.ui.stage import Stage, job_text
 
@@ -25,7 +25,7 @@ JDBC = f"""Jdbc {{ plugin_input = g, url = "jdbc:postgresql://nowhere:1/db", use
 WAITS = re.compile(r"Checkpoint \d+ waits for .*p1-t1|no answer from p1-t1")
 """It is one or the other: a checkpoint is given up after a while, and the next one begins."""
 
-PATIENCE = Settings(lease_s=30.0, tombstone_s=0.5, worker_lost_s=60.0, interval_s=1.0)
+PATIENCE = MasterSettings(lease_s=30.0, tombstone_s=0.5, worker_lost_s=60.0, interval_s=1.0)
 PAGES = {
     "#/overview": "Overview",
     "#/jobs": "Jobs",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
-from holdfast.master.ports import BlobBad, CommitOrder, Life, ListenOrder, TableState
+from holdfast.master.ports import BlobBad, CommitHookRequest, CommitRequest, Incarnation, TableState
 
 if TYPE_CHECKING:
     from tests.sim.engine.world import World
@@ -121,7 +121,7 @@ class SimTable:
 class Held:
     """A commit on its way that waits until it is let go."""
 
-    order: CommitOrder
+    order: CommitRequest
     gate: asyncio.Event
 
 
@@ -133,7 +133,7 @@ class SimTables:
         self.tables: dict[str, SimTable] = {}
         self.files: dict[str, tuple[Any, ...]] = {}
         self.heard: list[tuple[str, int]] = []
-        self.holds: Callable[[CommitOrder], bool] | None = None
+        self.holds: Callable[[CommitRequest], bool] | None = None
         self.held: list[Held] = []
         self.silent = 0
         self.deaf = 0
@@ -154,7 +154,7 @@ class SimTables:
         table.gone |= {*removed}
         self.world.note("removed", table=sink, files=removed)
 
-    async def read(self, order: CommitOrder) -> TableState:
+    async def read(self, order: CommitRequest) -> TableState:
         """Return a table's version and what a user has committed."""
         sink, user = order.sink, order.user
         await asyncio.sleep(0.01 + self.world.loop.random.random() * 0.05)
@@ -165,7 +165,7 @@ class SimTables:
         )
         return state
 
-    async def publish(self, version: int, order: CommitOrder) -> bool:
+    async def publish(self, version: int, order: CommitRequest) -> bool:
         """Add a snapshot by compare-and-set; it may land long after the caller is gone."""
         loop, faults = self.world.loop, self.world.faults
         answer: asyncio.Future[bool | Exception] = loop.create_future()
@@ -183,7 +183,7 @@ class SimTables:
         return result
 
     async def _land(
-        self, version: int, order: CommitOrder, answer: "asyncio.Future[bool | Exception]"
+        self, version: int, order: CommitRequest, answer: "asyncio.Future[bool | Exception]"
     ) -> None:
         loop, faults = self.world.loop, self.world.faults
         if self.holds and self.holds(order):
@@ -201,7 +201,7 @@ class SimTables:
         else:
             self._add(table, version, order)
 
-    def _add(self, table: SimTable, version: int, order: CommitOrder) -> bool | Exception:
+    def _add(self, table: SimTable, version: int, order: CommitRequest) -> bool | Exception:
         files = tuple(str(s.content) for s in order.staged)
         lost = [f for f in files if f not in self.files]
         if table.refuses:
@@ -219,11 +219,11 @@ class SimTables:
         )  # fmt: skip
         return True
 
-    async def listens(self, life: Life, sinks: tuple[str, ...]) -> bool:
+    async def listens(self, life: Incarnation, sinks: tuple[str, ...]) -> bool:
         """Have listeners for every commit."""
         return True
 
-    async def listen(self, order: ListenOrder) -> str:
+    async def listen(self, order: CommitHookRequest) -> str:
         """Run the listeners."""
         await asyncio.sleep(0.01 + self.world.loop.random.random() * 0.02)
         if self.deaf:
@@ -235,10 +235,10 @@ class SimTables:
         self.world.note("listen", user=order.user, number=order.number, files=files)
         return str(int(order.state or 0) + len(files))
 
-    async def finish(self, life: Life, rows: Mapping[str, Mapping[str, int]]) -> None:
+    async def finish(self, life: Incarnation, rows: Mapping[str, Mapping[str, int]]) -> None:
         """Have no objection."""
 
-    async def sweep(self, life: Life) -> None:
+    async def sweep(self, life: Incarnation) -> None:
         """Remove files of an incarnation that no snapshot holds."""
         job, incarnation = life.job, life.incarnation
         await asyncio.sleep(0.01 + self.world.loop.random.random() * 0.05)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from tests.sim.engine.faults import Faults
 from tests.sim.engine.world import JobSpec, World
 
@@ -72,7 +72,7 @@ class Plan:
     refusals: tuple[Refusal, ...] = ()
     crashes: dict[tuple[str, int], str] = field(default_factory=dict)
     script: Script | None = None
-    settings: Settings = field(default_factory=Settings)
+    settings: MasterSettings = field(default_factory=MasterSettings)
     faulty_s: float = FAULTY_S
     in_order: bool = False
     rest_s: float = 0.0

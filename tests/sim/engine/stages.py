@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.core.job import JobRecord, JobStatus
 from holdfast.core.pipeline import OVER, PipelineRecord
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from holdfast.master.records import decode, job_key, pipeline_key
 from holdfast.wire.messages import BarrierAck
 from tests.sim.engine.nemesis import cut
@@ -42,7 +42,7 @@ def going_on() -> Plan:
     )
     wishes = (Wish("on", 2.0, "savepoint"), Wish("given_up", 5.5, "forget", 2))
     refusals = (Refusal("shut", 1.0, 4.0), Refusal("closed", 1.0, 150.0))
-    settings = Settings(tidy_s=2.0)
+    settings = MasterSettings(tidy_s=2.0)
     return Plan(jobs, 2, wishes=wishes, refusals=refusals, settings=settings, rest_s=3.0)
 
 
@@ -75,7 +75,7 @@ def everything() -> Plan:
         Wish("ended", 4.0, "cancel"),
         Wish("ended", 6.0, "cancel"),  # it is over: the answer needs a proof, and no change
     )
-    settings = Settings(timeout_s=1.5, history=3)
+    settings = MasterSettings(timeout_s=1.5, history=3)
     return Plan(jobs, wishes=wishes, script=_trouble, settings=settings, faulty_s=40.0)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.core.gather import Counts, Opened, StagedCommittable, TaskAck
 from holdfast.core.task import WorkerId
-from holdfast.master.ports import Life
+from holdfast.master.ports import Incarnation
 from holdfast.wire.messages import (
     Barrier,
     BarrierAck,
@@ -104,7 +104,7 @@ class SimWorker:
             case StopTask(_, key, attempt, gone):
                 self._stop(key, attempt)
                 if gone:
-                    await self.world.tables.sweep(Life(key.job, key.incarnation, ""))
+                    await self.world.tables.sweep(Incarnation(key.job, key.incarnation, ""))
             case Barrier():
                 self._barrier(message)
             case EndConfirmed(_, key, attempt, source):

@@ -12,7 +12,7 @@ from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.core.task import TaskRecord
 from holdfast.master.master import Master
-from holdfast.master.ports import Ports, Settings
+from holdfast.master.ports import MasterSettings, Ports
 from holdfast.master.records import decode
 from holdfast.store.contract import Delete, Guard, Put
 from holdfast.wire.messages import EndReport, ToLeader, ToWorker
@@ -84,11 +84,11 @@ class World:
     """The installation.  Everything in it comes from the seed."""
 
     def __init__(
-        self, seed: int, faults: Faults | None = None, settings: Settings | None = None
+        self, seed: int, faults: Faults | None = None, settings: MasterSettings | None = None
     ) -> None:
         self.loop = SimLoop(seed)
         self.faults = faults or Faults()
-        self.settings = settings or Settings()
+        self.settings = settings or MasterSettings()
         self.history = History()
         self.network = SimNetwork(self)
         self.store = SimStoreServer(self)

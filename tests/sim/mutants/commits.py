@@ -16,9 +16,9 @@ from holdfast.core.pipeline import PipelineRecord
 from holdfast.errors import OutcomeUnknown, Unavailable
 from holdfast.master import checkpoint_content, pipeline_keeper
 from holdfast.master.checkpoint_content import Content
-from holdfast.master.leader_store import Desk
+from holdfast.master.leader_store import LeaderStore
 from holdfast.master.pipeline_keeper import PipelineKeeper
-from holdfast.master.ports import CommitOrder, commit_user
+from holdfast.master.ports import CommitRequest, commit_user
 from holdfast.wire.messages import Barrier
 from tests.sim.engine.faults import Faults
 from tests.sim.engine.plan import Plan, Wish
@@ -91,7 +91,9 @@ async def _kill_workers_of_the_second_life(world: World) -> None:
 @mutant("a commit is repeated after a takeover without asking the table", "I44 I45 I46 I48 I52",
         crash("after:table.commit"))  # fmt: skip
 def commit_without_filter() -> Iterator[None]:
-    async def publish(desk: Desk, order: CommitOrder, failed: Callable[[str], None]) -> None:
+    async def publish(
+        desk: LeaderStore, order: CommitRequest, failed: Callable[[str], None]
+    ) -> None:
         while True:
             desk.check()
             try:
@@ -109,7 +111,9 @@ def commit_without_filter() -> Iterator[None]:
 @mutant("the table is asked once, and the commit then repeated on conflict", "I44 I45 I48",
         scene(_commit_wakes_in_between))  # fmt: skip
 def filter_outside_the_loop() -> Iterator[None]:
-    async def publish(desk: Desk, order: CommitOrder, failed: Callable[[str], None]) -> None:
+    async def publish(
+        desk: LeaderStore, order: CommitRequest, failed: Callable[[str], None]
+    ) -> None:
         table = await desk.ports.tables.read(order)
         while table.committed < order.number:
             desk.check()
@@ -223,7 +227,7 @@ def listeners_skipped_for_commits_found() -> Iterator[None]:
         state, number = self.state, effect.completed.number
         for sink in {s.sink for s in content.staged}:
             user = commit_user(state.job, state.incarnation, state.number, sink)
-            order = CommitOrder(self.life, user, number, sink, (), None)
+            order = CommitRequest(self.life, user, number, sink, (), None)
             table = await self.desk.ports.tables.read(order)
             if table.committed >= number:
                 await self.handle(Committed(number, content.watermark))

@@ -11,7 +11,7 @@ from holdfast.core.job import JobStatus
 from holdfast.core.pipeline import FINISHED, PipelineRecord
 from holdfast.core.task import TaskRecord, WorkerLost
 from holdfast.master import keeper
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from holdfast.master.records import encode
 from tests.sim.engine.faults import Faults
 from tests.sim.engine.plan import Plan
@@ -39,7 +39,7 @@ async def _kill_first_ready(world: World) -> None:
 def _read_all_again() -> Plan:
     """A worker dies after one source has ended, long after the last checkpoint."""
     spec = JobSpec("j", ((("a",), ("b",)),), rows=12, lengths=(("b", 20),))
-    return Plan(jobs=(spec,), script=_kill_first_ready, settings=Settings(interval_s=30.0))
+    return Plan(jobs=(spec,), script=_kill_first_ready, settings=MasterSettings(interval_s=30.0))
 
 
 def _failing_tasks() -> Plan:

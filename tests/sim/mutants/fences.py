@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.core.election import Election, Standing
 from holdfast.master.keeper import Keeper
 from holdfast.master.leader import Leader
-from holdfast.master.leader_store import LEADER, Desk
+from holdfast.master.leader_store import LEADER, LeaderStore
 from holdfast.master.records import encode
 from holdfast.store.contract import Delete, Guard, Put
 from holdfast.wire.messages import ToWorker
@@ -88,19 +88,19 @@ def no_term_guard() -> Iterator[None]:
         lax = [Guard(LEADER, now) if g.key == LEADER and g.revision else g for g in guards]
         return await commit(self, lax, changes)
 
-    def always(self: Desk) -> None:
+    def always(self: LeaderStore) -> None:
         """Act whatever the term."""
 
-    with swapped(SimStore, "commit", any_term), swapped(Desk, "check", always):
+    with swapped(SimStore, "commit", any_term), swapped(LeaderStore, "check", always):
         yield
 
 
 @mutant("a yes is given without proof that one still leads", "I4", seeds(60))
 def answer_without_proof() -> Iterator[None]:
-    async def believe(self: Desk, key: str, revision: int) -> None:
+    async def believe(self: LeaderStore, key: str, revision: int) -> None:
         """Ask nobody."""
 
-    with swapped(Desk, "confirm", believe):
+    with swapped(LeaderStore, "confirm", believe):
         yield
 
 
@@ -141,11 +141,11 @@ def acts_before_loading() -> Iterator[None]:
         scene(_answers_get_lost, 40), seeds(200))  # fmt: skip
 def unknown_taken_for_done() -> Iterator[None]:
     async def guess(
-        self: Desk, guards: Sequence[Guard], changes: Sequence[Put | Delete], key: str
+        self: LeaderStore, guards: Sequence[Guard], changes: Sequence[Put | Delete], key: str
     ) -> int | None:
         return self.term + 1
 
-    with swapped(Desk, "_read_back", guess):
+    with swapped(LeaderStore, "_read_back", guess):
         yield
 
 

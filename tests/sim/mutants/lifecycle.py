@@ -18,7 +18,7 @@ from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.kept_records import Cabinet
 from holdfast.master.leader import Leader
 from holdfast.master.pipeline_keeper import PipelineKeeper
-from holdfast.master.ports import Life, Settings
+from holdfast.master.ports import Incarnation, MasterSettings
 from holdfast.master.records import encode
 from holdfast.wire.messages import DeployTask, StopTask, TaskKey
 from tests.sim.engine.faults import Faults
@@ -126,7 +126,7 @@ async def _sleep(world: World) -> None:
 def _fails_for_ever() -> Plan:
     """Every attempt fails, and so does every leader a little later."""
     spec = JobSpec("j", ((("a",),),), rows=60, retry_times=3)
-    return Plan((spec,), script=_fail_and_kill, settings=Settings(interval_s=5.0))
+    return Plan((spec,), script=_fail_and_kill, settings=MasterSettings(interval_s=5.0))
 
 
 async def _fail_and_kill(world: World) -> None:
@@ -187,7 +187,7 @@ def cleanup_in_a_local_timer() -> Iterator[None]:
 def cleanup_of_any_life() -> Iterator[None]:
     sweep = SimTables.sweep
 
-    async def sweep_all(self: SimTables, life: Life) -> None:
+    async def sweep_all(self: SimTables, life: Incarnation) -> None:
         for one in ("i2", "i1"):  # a request that is out happens, whatever becomes of its sender
             self.world.loop.spawn(None, sweep(self, replace(life, incarnation=one)))
 

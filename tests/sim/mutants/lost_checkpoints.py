@@ -11,7 +11,7 @@ from holdfast.core.pipeline import OVER, PipelineRecord
 from holdfast.master import checkpoint_content
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import BlobBad
-from holdfast.master.worker_registry import Crew
+from holdfast.master.worker_registry import WorkerRegistry
 from tests.sim.engine.plan import Plan
 from tests.sim.engine.stages import some_leader
 from tests.sim.engine.world import JobSpec, World
@@ -186,14 +186,14 @@ def lost_checkpoint_means_the_start() -> Iterator[None]:
 @mutant("a task that takes long to answer is started anew though it gets on", "I20",
         scene(_one_slice_takes_long, 3))  # fmt: skip
 def busy_task_started_anew() -> Iterator[None]:
-    with swapped(Crew, "stood_since", lambda *_: True):
+    with swapped(WorkerRegistry, "stood_since", lambda *_: True):
         yield
 
 
 @mutant("a task that stands still is left alone for ever", "L3", scene(_a_task_stands_still, 3))
 def standing_task_left_alone() -> Iterator[None]:
     with (
-        swapped(Crew, "stood_since", lambda *_: False),
-        swapped(Crew, "stands_s", lambda *_: 0.0),
+        swapped(WorkerRegistry, "stood_since", lambda *_: False),
+        swapped(WorkerRegistry, "stands_s", lambda *_: 0.0),
     ):
         yield

@@ -3,7 +3,7 @@
 from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.health import Health
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from holdfast.wire.messages import Barrier, BarrierAck, DeployTask, EndReport
 from tests.sim.engine.world import JobSpec
 from tests.sim.scenarios import moments
@@ -125,7 +125,7 @@ async def last_answer_at_the_deadline(s: Scene) -> None:
     s.untouched()
 
 
-@window("D12", JobSpec("j", rows=90), settings=Settings(progress_s=120.0))
+@window("D12", JobSpec("j", rows=90), settings=MasterSettings(progress_s=120.0))
 async def one_task_stands_still_and_never_answers(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.complete(1)))
     s.world.hangs.add(("p1t1", 1))
@@ -331,7 +331,7 @@ async def answers_come_by_the_thousand(s: Scene) -> None:
     s.ends("FINISHED")
 
 
-@window("D23", UNEVEN, settings=Settings(lease_s=30.0))
+@window("D23", UNEVEN, settings=MasterSettings(lease_s=30.0))
 async def reports_wait_for_the_store_by_the_thousand(s: Scene) -> None:
     reports = s.tap("copy", EndReport)
     await s.saw(moments.pipeline(moments.ready(1)))

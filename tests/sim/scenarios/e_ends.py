@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.pipeline import PipelineRecord
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from holdfast.wire.messages import BarrierAck, EndReport, StopTask
 from tests.sim.engine.world import JobSpec
 from tests.sim.scenarios import moments
@@ -70,7 +70,7 @@ async def final_is_complete_and_not_committed(s: Scene) -> None:
     _finished(s)
 
 
-@window("E06", settings=Settings(interval_s=30))
+@window("E06", settings=MasterSettings(interval_s=30))
 async def final_commit_is_visible(s: Scene) -> None:
     await s.saw(moments.pipeline(lambda p: p.final))
     await s.kills_leader(lambda e: e["kind"] == "snapshot" and e["number"] in finals(s))

@@ -3,7 +3,7 @@
 from holdfast.core import job, pipeline
 from holdfast.core.job import TERMINAL, CancelAsked, JobRecord, PipelinesSeen
 from holdfast.core.pipeline import PipelineRecord, StopAsked
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from holdfast.master.records import encode, job_key, pipeline_key
 from holdfast.store.contract import Guard, Item, Put
 from holdfast.wire.messages import BarrierAck, EndReport, Hello
@@ -242,7 +242,7 @@ async def takeover_without_workers(s: Scene) -> None:
     s.ends("FINISHED")
 
 
-@window("H18", JobSpec("j", rows=2), lives=5, settings=Settings(history=2))
+@window("H18", JobSpec("j", rows=2), lives=5, settings=MasterSettings(history=2))
 async def history_is_bounded(s: Scene) -> None:
     await s.saw(moments.job("FINISHED", life="i5"))
     await s.rest()

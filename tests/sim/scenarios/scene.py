@@ -15,14 +15,14 @@ from holdfast.core.pipeline import PipelineRecord
 from holdfast.errors import Fenced, HoldfastError
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master, read_mark
-from holdfast.master.ports import Settings
+from holdfast.master.ports import MasterSettings
 from tests.sim.engine.faults import Faults
 from tests.sim.engine.network import Parcel, Tap
 from tests.sim.engine.store import Armed
 from tests.sim.engine.world import MASTERS, Event, JobSpec, Match, Strike, World
 
 FOREVER_S = 10_000.0
-LEASE_S = Settings().lease_s
+LEASE_S = MasterSettings().lease_s
 
 Script = Callable[["Scene"], Coroutine[Any, Any, None]]
 
@@ -39,7 +39,7 @@ class Scenario:
     jobs: tuple[JobSpec, ...]
     lives: int = 1
     slots: int = 8
-    settings: Settings = field(default_factory=Settings)
+    settings: MasterSettings = field(default_factory=MasterSettings)
     faults: Faults = field(default_factory=Faults)
     own_rows: bool = False
     rests: bool = True

@@ -1,7 +1,7 @@
 """Group U: what users are shown is true."""
 
 from holdfast.core.job import TERMINAL
-from holdfast.master.health import STALLED_S, STALLED_SHARE, Health, Report
+from holdfast.master.health import STALLED_S, STALLED_SHARE, Health, HealthReport
 from holdfast.master.retention import find_job, list_jobs
 from holdfast.wire.messages import Barrier
 from tests.sim.engine.store import SimStore
@@ -11,10 +11,10 @@ from tests.sim.scenarios.c_tasks import fail, worker_of
 from tests.sim.scenarios.scene import Scene, others, window
 
 LONG = JobSpec("j", rows=40)
-_NOTHING = Report(0, Health.OK, 0.0, 0, 0.0, "")
+_NOTHING = HealthReport(0, Health.OK, 0.0, 0, 0.0, "")
 
 
-def _report(s: Scene) -> Report | None:
+def _report(s: Scene) -> HealthReport | None:
     master = s.world.leader()
     found = master.leader.health("j") if master and master.leader else []
     return found[0] if found else None

@@ -18,7 +18,7 @@ from holdfast.core.task import TaskStatus
 from holdfast.errors import Unavailable, UserError
 from holdfast.master.journal import Journal
 from holdfast.master.master import Master
-from holdfast.master.ports import Ports, Settings
+from holdfast.master.ports import MasterSettings, Ports
 from holdfast.model.secret import Secret
 from holdfast.plan.load import parse_job
 from holdfast.plan.record import JobSource, encode_spec
@@ -58,7 +58,7 @@ def leading(
     async def run() -> None:
         registry, links = Registry.load(), Links(TOKEN, lambda *_, **__: None)
         clock, points = SystemClock(), points_from_env({}, print)
-        settings = Settings(lease_s=30.0, tombstone_s=0.05)
+        settings = MasterSettings(lease_s=30.0, tombstone_s=0.05)
         ports = Ports(clock, open_blobs(str(folder)), SinkTables(registry), links, points, settings)
         master = Master("M1", "i", await open_store("memory:"), ports, "http://m1")
         api = Api(master, registry, Journal(clock), TOKEN, refuse_too_large=refuse_too_large)

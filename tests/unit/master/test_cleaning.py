@@ -9,7 +9,7 @@ from holdfast.core.job import JobRecord, JobStatus
 from holdfast.errors import Unavailable
 from holdfast.master.leader_store import CLEANING_MAX
 from holdfast.master.master import Master
-from holdfast.master.ports import Life, Ports, Settings
+from holdfast.master.ports import Incarnation, MasterSettings, Ports
 from holdfast.master.records import encode, job_key
 from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
@@ -19,7 +19,7 @@ from holdfast.store.contract import Put
 from holdfast.store.memory import Memory, MemoryStore
 from holdfast.wire.messages import Held, Hello, TaskKey, ToWorker, Welcome
 
-SETTINGS = Settings(lease_s=30.0, campaign_s=0.01, tombstone_s=0.0, retry_s=0.01)
+SETTINGS = MasterSettings(lease_s=30.0, campaign_s=0.01, tombstone_s=0.0, retry_s=0.01)
 OVER = replace(JobRecord("0", "a", "token", "shop", "", 0), status=JobStatus.FINISHED)
 JOBS = 10 * CLEANING_MAX
 STUBBORN = {f"{number}" for number in range(2 * CLEANING_MAX)}
@@ -33,7 +33,7 @@ class Sweeps(SinkTables):
         self.most = self.now = 0
         self.swept: set[str] = set()
 
-    async def sweep(self, life: Life) -> None:
+    async def sweep(self, life: Incarnation) -> None:
         self.now += 1
         self.most = max(self.most, self.now)
         await asyncio.sleep(0.001)

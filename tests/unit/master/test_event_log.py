@@ -18,7 +18,7 @@ from holdfast.core.job import JobRecord, JobStatus
 from holdfast.core.pipeline import PipelineRecord, step
 from holdfast.core.task import TaskFailed, TaskPlaced, TaskRecord, TaskStarted, WorkerId
 from holdfast.master import event_log
-from holdfast.master.event_log import Seen, Trail
+from holdfast.master.event_log import EventHistory, Moment
 
 HERE = WorkerId("W1", "W1-1")
 PIPELINE = PipelineRecord(
@@ -36,8 +36,8 @@ class Story:
         self.state = PIPELINE
         self.trail = event_log.begin(PIPELINE, self.seen())
 
-    def seen(self) -> Seen:
-        return Seen(1000.0 + self.clock_s, self.clock_s, self.term)
+    def seen(self) -> Moment:
+        return Moment(1000.0 + self.clock_s, self.clock_s, self.term)
 
     def tell(self, *events: object) -> None:
         for event in events:
@@ -129,11 +129,13 @@ def test_a_trail_is_bounded_and_small() -> None:
 
 
 def test_the_states_of_a_job_and_its_leaders_are_told() -> None:
-    told = event_log.begin(JOB, Seen(1001.0, 1.0, 5))
+    told = event_log.begin(JOB, Moment(1001.0, 1.0, 5))
     runs = replace(JOB, status=JobStatus.RUNNING)
-    told = event_log.follow_job(told, JOB, runs, Seen(1002.0, 2.0, 5))
-    assert event_log.follow_job(told, runs, replace(runs, reason="x"), Seen(1003.0, 3.0, 5)) is told
-    told = told.noting(event_log.leads("M2", Seen(1009.0, 1.0, 8)))
+    told = event_log.follow_job(told, JOB, runs, Moment(1002.0, 2.0, 5))
+    assert (
+        event_log.follow_job(told, runs, replace(runs, reason="x"), Moment(1003.0, 3.0, 5)) is told
+    )
+    told = told.noting(event_log.leads("M2", Moment(1009.0, 1.0, 8)))
     back = event_log.decode_past(event_log.encode_past({0: told}), "past/j/i1")
     assert [(e.status, e.at_s, e.term) for e in back[0].events] == [
         ("SUBMITTED", 1000.0, 0), ("PENDING", 1000.0, 5), ("RUNNING", 1002.0, 5),
@@ -142,12 +144,12 @@ def test_the_states_of_a_job_and_its_leaders_are_told() -> None:
 
 
 def test_how_it_began_is_never_forgotten() -> None:
-    told = event_log.begin(JOB, Seen(1001.0, 1.0, 5))
+    told = event_log.begin(JOB, Moment(1001.0, 1.0, 5))
     runs = replace(JOB, status=JobStatus.RUNNING)
-    told = event_log.follow_job(told, JOB, runs, Seen(1002.0, 2.0, 5))
+    told = event_log.follow_job(told, JOB, runs, Moment(1002.0, 2.0, 5))
     for term in range(1000):
-        told = told.noting(event_log.leads("M2", Seen(2000.0 + term, 1.0, term)))
-        told = event_log.decode(event_log.encode(told), "trail/j/0000") or Trail()
+        told = told.noting(event_log.leads("M2", Moment(2000.0 + term, 1.0, term)))
+        told = event_log.decode(event_log.encode(told), "trail/j/0000") or EventHistory()
     assert len(told.events) == event_log.EVENTS_KEPT and told.events[-1].term == 999
     assert [e.status for e in told.events[:4]] == ["SUBMITTED", "PENDING", "RUNNING", "LEADS"]
 
@@ -156,7 +158,7 @@ def test_a_record_that_is_older_than_trails_tells_what_it_keeps() -> None:
     story = Story()
     story.starts()
     story.completes(100)
-    begun = event_log.begin(story.state, Seen(5000.0, 1.0, 9))
+    begun = event_log.begin(story.state, Moment(5000.0, 1.0, 9))
     (one,) = begun.checkpoints
     assert (one.number, one.term, one.rows, one.took_s) == (1, 0, 100, None)
     assert {e.at_s for e in begun.events} == {5000.0}
@@ -174,4 +176,4 @@ def test_a_trail_that_cannot_be_read_is_said_and_begun_anew(
 def test_keys_of_records_and_their_trails() -> None:
     assert event_log.trail_key("job/j") == "trail/j/0000"
     assert event_log.trail_key("pipeline/j/0001") == "trail/j/0001"
-    assert Trail().events == ()
+    assert EventHistory().events == ()

@@ -12,8 +12,8 @@ from holdfast.core.pipeline import Failure, PipelineRecord, PipelineStatus
 from holdfast.core.policy import Policy
 from holdfast.core.task import TaskRecord, TaskStatus, WorkerId
 from holdfast.master.explain import Explanation, Queue, Scene, as_text, explain
-from holdfast.master.health import Health, Report
-from holdfast.master.ports import Settings
+from holdfast.master.health import Health, HealthReport
+from holdfast.master.ports import MasterSettings
 
 HERE = WorkerId("W1", "i1")
 JOB = JobRecord("17", "a", "token", "shop", "", 1, since_s=1000.0)
@@ -29,7 +29,7 @@ def pipeline(*tasks: TaskRecord, **changes: object) -> PipelineRecord:
 
 def scene(status: JobStatus, part: PipelineRecord | None = None, **changes: object) -> Scene:
     job = replace(JOB, status=status)
-    made = Scene(job, (part or pipeline(),), Settings(), 1100.0, connected=frozenset({"i1"}))
+    made = Scene(job, (part or pipeline(),), MasterSettings(), 1100.0, connected=frozenset({"i1"}))
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
@@ -115,7 +115,7 @@ def test_a_job_that_reads_says_when_it_commits() -> None:
 
 
 def test_a_stalled_job_says_so_first() -> None:
-    late = Report(1, Health.STALLED, 300.0, 4, 1090.0, "Checkpoint 5 waits for p1-t1.")
+    late = HealthReport(1, Health.STALLED, 300.0, 4, 1090.0, "Checkpoint 5 waits for p1-t1.")
     said = told(scene(JobStatus.RUNNING, reports={1: late}))
     assert "is RUNNING, STALLED." in said
     assert "Its last checkpoint is 5 min old. Checkpoint 5 waits for p1-t1." in said

@@ -14,8 +14,8 @@ from holdfast.master.health import (
     STALLED_SILENT_S,
     Ages,
     Health,
+    HealthReport,
     Ill,
-    Report,
     ages,
     report,
     with_ill,
@@ -107,7 +107,7 @@ UNHEARD = replace(
 )
 
 
-def shown(pipeline: PipelineRecord, commit_s: float, trouble: str = "") -> Report:
+def shown(pipeline: PipelineRecord, commit_s: float, trouble: str = "") -> HealthReport:
     return report(pipeline, Ages(1, commit_s), 10, {}, "", trouble)
 
 

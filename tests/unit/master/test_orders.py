@@ -9,7 +9,7 @@ from holdfast.connect.registry import Registry
 from holdfast.core.job import JobRecord, JobStatus
 from holdfast.master.leader_store import LEADER
 from holdfast.master.master import Master
-from holdfast.master.ports import Life, Ports, Settings
+from holdfast.master.ports import Incarnation, MasterSettings, Ports
 from holdfast.master.records import encode, job_key
 from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
@@ -19,7 +19,7 @@ from holdfast.store.contract import Delete, Guard, Put
 from holdfast.store.memory import Memory, MemoryStore
 from holdfast.wire.messages import ToWorker
 
-SETTINGS = Settings(lease_s=30.0, campaign_s=0.01, tombstone_s=0.0, retry_s=0.01)
+SETTINGS = MasterSettings(lease_s=30.0, campaign_s=0.01, tombstone_s=0.0, retry_s=0.01)
 OVER = replace(JobRecord("17", "a", "token", "shop", "", 0), status=JobStatus.FINISHED)
 
 
@@ -39,7 +39,7 @@ class SlowBurial(MemoryStore):
 
 
 class NoSinks(SinkTables):
-    async def sweep(self, life: Life) -> None:
+    async def sweep(self, life: Incarnation) -> None:
         """There is nothing to sweep."""
 
 

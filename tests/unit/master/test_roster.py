@@ -7,7 +7,7 @@ from holdfast.core.completion import Completion
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.task import TaskRecord, TaskStatus, WorkerId
 from holdfast.master.roster import Roster, hangs
-from holdfast.master.worker_registry import Crew
+from holdfast.master.worker_registry import WorkerRegistry
 from holdfast.wire.messages import Held, Hello, TaskKey
 
 HERE = WorkerId("w1", "w1-1")
@@ -41,7 +41,7 @@ Differs = tuple[list[Held], list[tuple[TaskKey, TaskRecord]]]
 
 
 def differs(roster: Roster, *held: Held, incarnation: str = "w1-1") -> Differs:
-    crew = Crew(0.0)
+    crew = WorkerRegistry(0.0)
     crew.take(Hello("w1", incarnation, 1, 1, 4, (), held), 1.0)
     return roster.differs(crew.seen[incarnation])
 
@@ -91,7 +91,7 @@ def test_only_the_attempt_that_runs_and_has_not_failed_is_expected() -> None:
 
 
 def test_what_agreed_is_compared_again_once_either_side_changes() -> None:
-    roster, crew, kept = Roster(), Crew(0.0), Kept(1)
+    roster, crew, kept = Roster(), WorkerRegistry(0.0), Kept(1)
     roster.note(kept.now(on("t1")))
     one, two = Held(kept.task_key("t1"), 1), Held(kept.task_key("t2"), 1)
 

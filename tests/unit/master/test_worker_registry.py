@@ -1,6 +1,6 @@
 """What a leader knows of its workers: who stands still, and since when."""
 
-from holdfast.master.worker_registry import Crew
+from holdfast.master.worker_registry import WorkerRegistry
 from holdfast.wire.messages import Held, Hello, TaskKey
 
 KEY = TaskKey("j", "i", 1, "t1")
@@ -13,7 +13,7 @@ def hello(sequence: int, progress: int | None, attempt: int = 1) -> Hello:
 
 
 def test_an_attempt_stands_still_once_a_later_hello_says_the_same() -> None:
-    crew = Crew(0.0)
+    crew = WorkerRegistry(0.0)
     crew.take(hello(1, 7), 1.0)
     assert not crew.stood_since("w1-1", KEY, 1, 1.5), "nothing was heard since"
     crew.take(hello(2, 7), 2.0)
@@ -22,14 +22,14 @@ def test_an_attempt_stands_still_once_a_later_hello_says_the_same() -> None:
 
 
 def test_an_attempt_that_gets_on_does_not_stand_still() -> None:
-    crew = Crew(0.0)
+    crew = WorkerRegistry(0.0)
     for beat in range(1, 5):
         crew.take(hello(beat, beat), float(beat))
         assert not crew.stood_since("w1-1", KEY, 1, beat - 0.5)
 
 
 def test_who_cannot_say_is_not_said_to_stand_still() -> None:
-    crew = Crew(0.0)
+    crew = WorkerRegistry(0.0)
     crew.take(hello(1, None), 1.0)
     crew.take(hello(2, None), 2.0)
     assert not crew.stood_since("w1-1", KEY, 1, 1.5)
@@ -38,7 +38,7 @@ def test_who_cannot_say_is_not_said_to_stand_still() -> None:
 
 
 def test_a_late_hello_changes_nothing() -> None:
-    crew = Crew(0.0)
+    crew = WorkerRegistry(0.0)
     crew.take(hello(2, 7), 1.0)
     crew.take(hello(3, 7), 2.0)
     assert crew.take(hello(1, 6), 3.0) is None

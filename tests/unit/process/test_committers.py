@@ -17,7 +17,7 @@ from holdfast.connect.sink import CommitEvent, Leftovers
 from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.gather import StagedCommittable
 from holdfast.errors import OutcomeUnknown
-from holdfast.master.ports import CommitOrder, Life, ListenOrder, TableState
+from holdfast.master.ports import CommitHookRequest, CommitRequest, Incarnation, TableState
 from holdfast.model.tree import Plain
 from holdfast.plan.load import parse_job
 from holdfast.plan.record import JobSource, encode_spec
@@ -85,19 +85,19 @@ def registry() -> Registry:
     return found
 
 
-def life(mood: str = "good", sinks: int = 1) -> Life:
+def life(mood: str = "good", sinks: int = 1) -> Incarnation:
     written = f"Ledger {{ plugin_input = a, mood = {mood} }}\n" * sinks
     fake = "FakeSource { plugin_output = a, row.num = 1, schema.fields.n = int }"
     text = f"source {{ {fake} }}\nsink {{ {written} }}"
     tree = parse_job(text, "job.conf", {}, None, CheckReport())
     assert tree
-    return Life("7", "aa", encode_spec(JobSource("job.conf", tree)))
+    return Incarnation("7", "aa", encode_spec(JobSource("job.conf", tree)))
 
 
-def order(of: Life, number: int = 1) -> CommitOrder:
+def order(of: Incarnation, number: int = 1) -> CommitRequest:
     content = {"version": 1, "table": "t", "rows": 2, "bytes": 3, "content": f"file-{number}"}
     sink = "Sink[0]-Ledger"
-    return CommitOrder(
+    return CommitRequest(
         of, f"7.aa.1.{sink}", number, sink, (StagedCommittable(number, sink, content),), None
     )
 
@@ -201,11 +201,11 @@ def test_the_sinks_of_many_jobs_are_not_kept_for_ever(monkeypatch: pytest.Monkey
 
 def heard(
     mood: str, kind: CheckpointKind = CheckpointKind.PERIODIC, state: str = "", **about: object
-) -> ListenOrder:
+) -> CommitHookRequest:
     sinks = ("Sink[0]-Ledger", "Sink[1]-Ledger")
     content: Plain = {"version": 1, "table": "t", "rows": 2, "bytes": 3, "content": "c"}
     staged = (StagedCommittable(4, sinks[1], content),)
-    order = ListenOrder(life(mood, sinks=2), "7.i1.1.", 5, kind, sinks, 99, state, staged)
+    order = CommitHookRequest(life(mood, sinks=2), "7.i1.1.", 5, kind, sinks, 99, state, staged)
     return replace(order, **about)  # type: ignore[arg-type]
 
 

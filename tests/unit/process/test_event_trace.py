@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.core.gather import StagedCommittable, TaskAck
 from holdfast.core.task import WorkerId
-from holdfast.master.ports import Ports, Settings
+from holdfast.master.ports import MasterSettings, Ports
 from holdfast.process.event_trace import FOLDER, Tracer, ack_facts, tracer_from_env
 from holdfast.store.contract import Guard, Put
 from holdfast.store.memory import Memory, MemoryStore
@@ -73,7 +73,7 @@ class Workers:
 def test_orders_pass_and_are_noted(tmp_path: Path) -> None:
     workers = Workers()
     nothing = object()
-    ports = Ports(nothing, nothing, nothing, workers, nothing, Settings())  # type: ignore[arg-type]
+    ports = Ports(nothing, nothing, nothing, workers, nothing, MasterSettings())  # type: ignore[arg-type]
     order = StopTask(5, KEY, 2)
     with tracing(tmp_path) as tracer:
         tracer.ports(ports).workers.send("W1#1", order)
