@@ -16,14 +16,14 @@ from collections import OrderedDict
 
 import msgspec
 
-from holdfast.api.route import JOB_ID, NAME, Role, Who
+from holdfast.api.route import JOB_ID, NAME, Caller, Role
 from holdfast.errors import UserError
 from holdfast.model.secret import Secret
 from holdfast.store.contract import Delete, Guard, Put, Store
 
 PREFIX = "access/"
 TOKEN = re.compile(r"hf_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")
-ADMIN = Who("admin", Role.ADMIN)
+ADMIN = Caller("admin", Role.ADMIN)
 
 TRIES_MAX = 100
 TRIES_S = 60.0
@@ -70,7 +70,7 @@ class Access:
         self._token = token
         self._store = store
 
-    async def who(self, header: str) -> Who | None:
+    async def who(self, header: str) -> Caller | None:
         """Return who an Authorization header speaks for, None if for nobody."""
         shown = _shown(header)
         if shown is None:
@@ -87,7 +87,7 @@ class Access:
             return None  # of a later version, or damaged: it opens nothing
         same = hmac.compare_digest(record.sha256, _hash(shown))
         over = record.expires_s and time.time() >= record.expires_s
-        return Who(record.name, record.role, record.jobs) if same and not over else None
+        return Caller(record.name, record.role, record.jobs) if same and not over else None
 
     async def tokens(self) -> list[TokenView]:
         """Return the tokens that were given out."""

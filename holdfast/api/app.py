@@ -23,7 +23,16 @@ from holdfast.api.access import Access, Tries
 from holdfast.api.audit import Audit
 from holdfast.api.forward import FORWARDED, Forwarder
 from holdfast.api.problems import problem_of
-from holdfast.api.route import NOBODY, Ask, Permission, Route, Text, Who, compiled, pattern_of
+from holdfast.api.route import (
+    NOBODY,
+    ApiRequest,
+    Caller,
+    Permission,
+    Route,
+    Text,
+    compiled,
+    pattern_of,
+)
 from holdfast.errors import HoldfastError, Unavailable, UserError
 
 BODY_BYTES_MAX = 1_048_576
@@ -62,7 +71,7 @@ class Call:
     route: Route | None
     parameters: Mapping[str, str]
     allowed: tuple[str, ...] = ()
-    who: Who = NOBODY
+    who: Caller = NOBODY
 
 
 class App:
@@ -165,14 +174,14 @@ class App:
             if forwarded is not None:
                 return forwarded
         raw = dict(parse_qsl(request.url.query, keep_blank_values=True, max_num_fields=100))
-        ask = Ask(
+        ask = ApiRequest(
             call.who, call.parameters, _query(route, raw), _decoded(route, body), raw,
             request.headers.get("content-type", ""),
         )  # fmt: skip
         answer = await route.handler(ask)
         return _response(200, answer)
 
-    async def _who(self, request: Request) -> Who:
+    async def _who(self, request: Request) -> Caller:
         address, now_s = _address(request), time.monotonic()
         wait_s = self._tries.wait_s(address, now_s)
         if wait_s:
@@ -211,7 +220,7 @@ def _unknown(call: Call) -> UserError:
     return UserError("There is no such path. /openapi.json lists them.", code="path.unknown")
 
 
-def _check_scope(who: Who, route: Route, parameters: Mapping[str, str]) -> None:
+def _check_scope(who: Caller, route: Route, parameters: Mapping[str, str]) -> None:
     """Keep a token that is for some jobs from learning of any other, even that it exists."""
     if not who.jobs or route.permission is Permission.PUBLIC:
         return

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.api.route import Route, Who
+from holdfast.api.route import Caller, Route
 
 log = logging.getLogger("holdfast")
 
@@ -34,27 +34,27 @@ class Audit:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._number, self._before = _last(file)
 
-    def asked(self, who: Who, address: str, route: Route, about: Mapping[str, str]) -> int:
+    def asked(self, who: Caller, address: str, route: Route, about: Mapping[str, str]) -> int:
         """Write down an order that is about to be carried out; return its number."""
         return self._write(
             {"what": "asked", "who": who.name, "role": who.role.value, "from": address,
              "order": f"{route.method} {route.path}", **about}
         )  # fmt: skip
 
-    def writes_again(self, who: Who, job: str, source: str, number: int) -> None:
+    def writes_again(self, who: Caller, job: str, source: str, number: int) -> None:
         """Write down that somebody has a job start where rows that show are written again."""
         self._write(
             {"what": "writes again", "who": who.name, "role": who.role.value, "jobId": job,
              "source": source, "number": number}
         )  # fmt: skip
 
-    def forces(self, who: Who, job: str) -> None:
+    def forces(self, who: Caller, job: str) -> None:
         """Write down that somebody ends a job without waiting for its commits."""
         self._write(
             {"what": "cancels by force", "who": who.name, "role": who.role.value, "jobId": job}
         )
 
-    def looks(self, who: Who, file: str, worker: str) -> None:
+    def looks(self, who: Caller, file: str, worker: str) -> None:
         """Write down that somebody has a worker open what a job names, with the logins in it."""
         self._write(
             {"what": "looks at places", "who": who.name, "role": who.role.value, "file": file,
@@ -66,7 +66,7 @@ class Audit:
         self._write({"what": "answered", "asked": entry, "status": status, "code": code})
 
     def refused(
-        self, who: Who, address: str, route: Route, about: Mapping[str, str], status: int
+        self, who: Caller, address: str, route: Route, about: Mapping[str, str], status: int
     ) -> None:
         """Write down a request that its role does not allow."""
         self._write(

@@ -6,7 +6,7 @@ import secrets
 
 from holdfast.api.audit import Audit
 from holdfast.api.problems import TOLD_MAX, told
-from holdfast.api.route import Ask, Permission, Route
+from holdfast.api.route import ApiRequest, Permission, Route
 from holdfast.api.service import Api
 from holdfast.api.shapes import ConnectAsked, Connected, Told
 from holdfast.connect.checks import CheckReport
@@ -32,7 +32,7 @@ class ConnectPaths:
                   narrow=True),
         ]  # fmt: skip
 
-    async def connect(self, ask: Ask) -> Connected:
+    async def connect(self, ask: ApiRequest) -> Connected:
         asked: ConnectAsked = ask.body
         leader = await self.api.leader()
         token = asked.token or secrets.token_hex(16)

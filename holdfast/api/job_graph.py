@@ -51,7 +51,7 @@ class PartView(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Sketch:
+class JobGraph:
     """A job's unchanging side.  `problem` says why it cannot be shown; "" if it can."""
 
     mode: str = ""
@@ -80,14 +80,14 @@ class Sketches:
     def __init__(self, registry: Registry, unseal: Callable[[str], str]) -> None:
         self._registry = registry
         self._unseal = unseal
-        self._kept: OrderedDict[tuple[str, str], Sketch] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], JobGraph] = OrderedDict()
         self._planning = asyncio.Semaphore(PLANNED_AT_ONCE)
 
-    def known(self, job: JobRecord) -> Sketch | None:
+    def known(self, job: JobRecord) -> JobGraph | None:
         """Return a job's sketch, if it was made before."""
         return self._kept.get((job.id, job.incarnation))
 
-    async def of(self, job: JobRecord) -> Sketch:
+    async def of(self, job: JobRecord) -> JobGraph:
         """Return a job's sketch.  Planning takes milliseconds and so runs beside the loop."""
         found = self.known(job)
         if found:
@@ -101,20 +101,20 @@ class Sketches:
             self._kept.popitem(last=False)
         return made
 
-    def _made(self, job: JobRecord) -> Sketch:
+    def _made(self, job: JobRecord) -> JobGraph:
         try:
             spec = decode_spec(self._unseal(job.spec))
             planned = spec.job(self._registry)
         except HoldfastError as error:
-            return Sketch(problem=f"Its job file cannot be planned here: {error}")
+            return JobGraph(problem=f"Its job file cannot be planned here: {error}")
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-            return Sketch(problem=f"What its record keeps of the job file is damaged: {error!r}")
+            return JobGraph(problem=f"What its record keeps of the job file is damaged: {error!r}")
         return _sketch(job.id, planned, _env(spec.tree), self._registry)
 
 
 def _sketch(
     job_id: str, planned: model.JobPlan, env: dict[str, Plain], registry: Registry
-) -> Sketch:
+) -> JobGraph:
     options = _options(planned, registry)
     numbers = {s.id: n + 1 for n, s in enumerate(planned.stages)}
     stages = _stages(planned, options, numbers, registry)
@@ -133,7 +133,7 @@ def _sketch(
             for s in stages
         ],
     }
-    return Sketch(
+    return JobGraph(
         planned.mode.value, planned.file, env, config, stages, parts,
         msgspec.json.encode(dag), msgspec.json.encode(env),
         _datasets(Role.SOURCE, stages, options), _datasets(Role.SINK, stages, options),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from holdfast.api.catalog import Catalog
 from holdfast.api.job_graph import Sketches
 from holdfast.api.shown import live_row
-from holdfast.api.status_board import Board
+from holdfast.api.status_board import StatusBoard
 from holdfast.api.views import JobList, JobRow, row, row_of
 from holdfast.core.job import TERMINAL
 from holdfast.master.leader import Leader
@@ -33,7 +33,9 @@ class _Built:
 class Listing:
     """All jobs that this master knows of."""
 
-    def __init__(self, master: Master, board: Board, catalog: Catalog, sketches: Sketches) -> None:
+    def __init__(
+        self, master: Master, board: StatusBoard, catalog: Catalog, sketches: Sketches
+    ) -> None:
         self._master = master
         self._board = board
         self._catalog = catalog

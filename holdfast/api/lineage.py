@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from holdfast.api.job_graph import Sketch, Sketches
-from holdfast.api.status_board import Board, Sight
+from holdfast.api.job_graph import JobGraph, Sketches
+from holdfast.api.status_board import JobStatusView, StatusBoard
 from holdfast.config import OpenLineage
 from holdfast.core.checkpoint import Totals
 from holdfast.core.job import TERMINAL, JobRecord, JobStatus
@@ -84,7 +84,7 @@ class Lineage:
         """How many events wait to be sent."""
         return self._queue.qsize()
 
-    async def run(self, board: Board) -> None:
+    async def run(self, board: StatusBoard) -> None:
         """Tell what the board shows, until cancelled."""
         sending = asyncio.ensure_future(self._send())
         version = -1
@@ -99,7 +99,7 @@ class Lineage:
             with contextlib.suppress(asyncio.CancelledError):
                 await sending
 
-    def look(self, board: Board) -> None:
+    def look(self, board: StatusBoard) -> None:
         """Take in what is new."""
         seen = set()
         for sight in chain(board.past.values(), board.lives.values()):
@@ -108,7 +108,7 @@ class Lineage:
             self._follow(sight, self._told.setdefault(life, Told()))
         self._told = {life: told for life, told in self._told.items() if life in seen}
 
-    def _follow(self, sight: Sight, told: Told) -> None:
+    def _follow(self, sight: JobStatusView, told: Told) -> None:
         job = sight.job
         over = job.status in TERMINAL
         if not told.started and job.status is not JobStatus.PENDING:
@@ -178,7 +178,7 @@ def run_id(job: JobRecord) -> str:
     return str(uuid.uuid5(RUNS, f"{job.id}/{job.incarnation}"))
 
 
-def event_of(fact: Fact, sketch: Sketch, namespace: str) -> dict[str, Any]:
+def event_of(fact: Fact, sketch: JobGraph, namespace: str) -> dict[str, Any]:
     """Return an event as OpenLineage's schema wants it."""
     job = fact.job
     run_facets = {

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from holdfast.api.problems import Problem
-from holdfast.api.route import Ask, Permission, Route, Text, pattern_of
+from holdfast.api.route import ApiRequest, Permission, Route, Text, pattern_of
 
 PROBLEMS = {
     "400": "The request is wrong.",
@@ -43,7 +43,7 @@ class OpenApi:
         """Make the document."""
         self._document = msgspec.json.encode(document(list(routes)))
 
-    async def answer(self, ask: Ask) -> Text:
+    async def answer(self, ask: ApiRequest) -> Text:
         return Text(self._document, "application/json;charset=UTF-8")
 
 

@@ -49,7 +49,7 @@ HTTP_STATUS = {
 }
 
 
-class Elsewhere(HoldfastError):
+class NotLeader(HoldfastError):
     """Another master leads; ask that one."""
 
 
@@ -78,7 +78,7 @@ def problem_of(error: BaseException, what: str) -> tuple[int, Problem]:
     problem = Problem(error.code, shown(str(error)))
     status = 400
     match error:
-        case Elsewhere():
+        case NotLeader():
             status, problem.leader = 421, str(error.about.get("leader", ""))
         case Unavailable() | OutcomeUnknown() | Fenced():
             status, problem.retryable = 503, True

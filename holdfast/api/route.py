@@ -56,7 +56,7 @@ GRANTED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
+class Caller:
     """Somebody who showed a token: the token's name and role.
 
     `jobs`: what the ids of the jobs it is for begin with; "": it is for all.
@@ -75,14 +75,14 @@ class Who:
         return job.startswith(self.jobs)
 
 
-NOBODY = Who("", Role.VIEWER)
+NOBODY = Caller("", Role.VIEWER)
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ApiRequest:
     """A request that passed every check, with its parts decoded."""
 
-    who: Who = NOBODY
+    who: Caller = NOBODY
     path: Mapping[str, str] = field(default_factory=dict)
     query: Any = None
     body: Any = None
@@ -104,7 +104,7 @@ class Text:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Handler = Callable[[Ask], Awaitable[object]]
+Handler = Callable[[ApiRequest], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from holdfast.core.job import JobRecord, JobStatus
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.admission import too_large
-from holdfast.master.explain import Queue, Scene
+from holdfast.master.explain import JobSnapshot, Queue
 from holdfast.master.journal import Journal
 from holdfast.master.leader import Leader
 from holdfast.master.ports import Ports
@@ -16,7 +16,7 @@ def scene_of(
     journal: Journal,
     job: JobRecord,
     pipelines: tuple[PipelineRecord, ...],
-) -> Scene:
+) -> JobSnapshot:
     """Return what `explain` needs."""
     keeper = leader.jobs.get(job.id)
     parts = keeper.pipelines.items() if keeper else ()
@@ -27,7 +27,7 @@ def scene_of(
         for h in seen.hello.held
         if (h.key.job, h.key.incarnation) == (job.id, job.incarnation)
     }
-    return Scene(
+    return JobSnapshot(
         job,
         pipelines,
         ports.settings,

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.api.catalog import Catalog
-from holdfast.api.job_graph import Sketch, Sketches
+from holdfast.api.job_graph import JobGraph, Sketches
 from holdfast.api.job_list import Listing
 from holdfast.api.lineage import Lineage
 from holdfast.api.logs import log_lines
-from holdfast.api.problems import Elsewhere
+from holdfast.api.problems import NotLeader
 from holdfast.api.restoring import Given, Going, chosen, incarnation_of, undone
 from holdfast.api.route import job_id_of
 from holdfast.api.scene import held_of, scene_of, waits_of
 from holdfast.api.sealing import OPTION, SPEC, opened_options, sealed_options
 from holdfast.api.shapes import SubmitText
 from holdfast.api.shown import cluster_view, detail
-from holdfast.api.status_board import Board, Sight
+from holdfast.api.status_board import JobStatusView, StatusBoard
 from holdfast.api.submission import Reader, read_spec
 from holdfast.api.views import Accepted, ClusterView, JobDetail, JobList, LogLines, Submit
 from holdfast.connect.checks import CheckReport
@@ -45,7 +45,7 @@ from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.records import RecordUnreadable, decode, job_key
 from holdfast.model.secret import Secret
 from holdfast.plan.record import JobSource, encode_spec
-from holdfast.security.path_policy import Confined
+from holdfast.security.path_policy import PathPolicy
 from holdfast.security.seal import Seal
 
 SETTLED_S = 3.0
@@ -65,10 +65,10 @@ class Api:
         allow_python: bool = False,
         refuse_too_large: bool = False,
         log_file: Path | None = None,
-        board: Board | None = None,
+        board: StatusBoard | None = None,
         environment: Sequence[str] = (),
         seal: Seal | None = None,
-        confined: Confined | None = None,
+        confined: PathPolicy | None = None,
         masters: Sequence[str] = (),
     ) -> None:
         self.master = master
@@ -79,7 +79,7 @@ class Api:
         self.allow_python = allow_python
         self.refuse_too_large = refuse_too_large
         self.log_file = log_file
-        self.board = board or Board(master.ports.clock)
+        self.board = board or StatusBoard(master.ports.clock)
         self.catalog = Catalog(master.store)
         self.seal = seal
         self.served = 0
@@ -88,7 +88,7 @@ class Api:
         self.lineage: Lineage | None = None
         self.listing = Listing(master, self.board, self.catalog, self.sketches)
         self.reader = Reader(registry, allow_python=allow_python, environment=environment)
-        self.confined = confined or Confined()
+        self.confined = confined or PathPolicy()
         self.default_interval_s = master.ports.settings.interval_s
         self._submitting = asyncio.Lock()
 
@@ -221,7 +221,7 @@ class Api:
         keeper = leader.jobs.get(job_id) if leader else None
         return keeper.state if keeper else (await self.stored(job_id))[0]
 
-    def sight(self, job_id: str) -> Sight | None:
+    def sight(self, job_id: str) -> JobStatusView | None:
         """Return what this leader has seen of a job."""
         return self.board.lives.get(job_id)
 
@@ -294,7 +294,7 @@ class Api:
             raise Unavailable(
                 "No master leads at this moment. Ask again in a moment.", code="master.no_leader"
             )
-        raise Elsewhere(
+        raise NotLeader(
             f"This master stands by; {known.name} leads at {known.url}.",
             code="master.standby",
             leader=known.url,
@@ -379,7 +379,7 @@ class Api:
                 found.append(decode(JobRecord, item.value))
         return found
 
-    def _live(self, leader: Leader, keeper: JobKeeper, sketch: Sketch) -> JobDetail:
+    def _live(self, leader: Leader, keeper: JobKeeper, sketch: JobGraph) -> JobDetail:
         job = keeper.state
         return detail(
             job,

@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 
-from holdfast.api.job_graph import Sketch
-from holdfast.api.status_board import Board, Rate, Sight
+from holdfast.api.job_graph import JobGraph
+from holdfast.api.status_board import JobStatusView, Rate, StatusBoard
 from holdfast.api.views import (
     ClusterView,
     FailureView,
@@ -44,8 +44,8 @@ def detail(
     held: Mapping[tuple[int, str], Held] | None = None,
     waits: Mapping[tuple[int, str], str] | None = None,
     live: bool = False,
-    sight: Sight | None = None,
-    sketch: Sketch | None = None,
+    sight: JobStatusView | None = None,
+    sketch: JobGraph | None = None,
 ) -> JobDetail:
     """Return all about a job, from its records and, if `live`, from what the leader hears."""
     parts = list(pipelines)
@@ -88,7 +88,9 @@ def detail(
     )  # fmt: skip
 
 
-def live_row(leader: Leader, keeper: JobKeeper, sight: Sight | None, mode: str = "") -> JobRow:
+def live_row(
+    leader: Leader, keeper: JobKeeper, sight: JobStatusView | None, mode: str = ""
+) -> JobRow:
     """Return the row of a job that the leader keeps."""
     job = keeper.state
     found = row_of(job)
@@ -116,7 +118,7 @@ def live_row(leader: Leader, keeper: JobKeeper, sight: Sight | None, mode: str =
     return found
 
 
-def workers(leader: Leader, board: Board | None, now_s: float) -> list[WorkerView]:
+def workers(leader: Leader, board: StatusBoard | None, now_s: float) -> list[WorkerView]:
     """Return the workers in contact, with what each holds."""
     used: dict[str, int] = {}
     for keeper in leader.jobs.values():
@@ -136,7 +138,7 @@ def workers(leader: Leader, board: Board | None, now_s: float) -> list[WorkerVie
     ]  # fmt: skip
 
 
-def cluster_view(leader: Leader, master: Master, board: Board) -> ClusterView:
+def cluster_view(leader: Leader, master: Master, board: StatusBoard) -> ClusterView:
     """Return who leads and who works."""
     crew = workers(leader, board, master.ports.clock.now())
     return ClusterView(
@@ -157,7 +159,7 @@ def _moves(leader: Leader, incarnation: str, held: Held) -> str:
     return leader.drains.moves(held.key, task) if task and task.attempt == held.attempt else ""
 
 
-def _held(held: Held, board: Board | None, moves: str) -> HeldView:
+def _held(held: Held, board: StatusBoard | None, moves: str) -> HeldView:
     key = held.key
     sight = board.lives.get(key.job) if board else None
     rate = sight.rates.get((key.pipeline, key.task)) if sight else None
@@ -174,7 +176,7 @@ def _pipeline(
     reports: Mapping[int, HealthReport],
     held: Mapping[tuple[int, str], Held],
     waits: Mapping[tuple[int, str], str],
-    sight: Sight | None,
+    sight: JobStatusView | None,
 ) -> PipelineView:
     number, latest = pipeline.number, pipeline.checkpoints.latest
     report = reports.get(number)
@@ -224,7 +226,9 @@ def _task(task: TaskRecord, held: Held | None, waits: str, rate: Rate | None) ->
     )  # fmt: skip
 
 
-def _committed(job: JobRecord, parts: list[PipelineRecord], sight: Sight | None) -> int | None:
+def _committed(
+    job: JobRecord, parts: list[PipelineRecord], sight: JobStatusView | None
+) -> int | None:
     if sight and sight.checks:
         return sum(c.committed.written for c in sight.checks.values())
     if job.status in TERMINAL:
@@ -235,7 +239,7 @@ def _committed(job: JobRecord, parts: list[PipelineRecord], sight: Sight | None)
     return None if unknown else sum(c.totals.written for c in known)
 
 
-def restarts_of(parts: Iterable[PipelineRecord], sight: Sight | None) -> int:
+def restarts_of(parts: Iterable[PipelineRecord], sight: JobStatusView | None) -> int:
     """Return how often tasks were started anew because something was lost or failed."""
     if sight:
         return sight.restarts

@@ -72,7 +72,7 @@ class Rate:
 
 
 @dataclass
-class Sight:
+class JobStatusView:
     """One life of a job as this leader has seen it."""
 
     job: JobRecord
@@ -101,7 +101,7 @@ class Sight:
         return sum(r for r, _ in each), sum(w for _, w in each)
 
 
-class Board:
+class StatusBoard:
     """Everything that this master shows beyond what the records say."""
 
     def __init__(self, clock: Clock) -> None:
@@ -112,9 +112,9 @@ class Board:
         self._looked_s = 0.0
         self.term = 0
         self.version = 0
-        self.lives: dict[str, Sight] = {}
+        self.lives: dict[str, JobStatusView] = {}
         self.gone: dict[str, JobRecord] = {}
-        self.past: dict[str, Sight] = {}
+        self.past: dict[str, JobStatusView] = {}
         self.stacks: OrderedDict[tuple[TaskKey, int], str] = OrderedDict()
 
     def failed(self, held: Held) -> None:
@@ -181,7 +181,7 @@ class Board:
         if dirty or due:
             self._grow()
 
-    def remembered(self, job: JobRecord) -> Sight | None:
+    def remembered(self, job: JobRecord) -> JobStatusView | None:
         """Return how a buried life of a job went, if this leader has seen it."""
         found = self.past.get(job.id)
         return found if found and found.job.incarnation == job.incarnation else None
@@ -207,13 +207,13 @@ class Board:
         if sight is None or sight.job.incarnation != keeper.state.incarnation:
             self.gone.pop(job, None)
             self.past.pop(job, None)
-            sight = self.lives[job] = Sight(keeper.state)
+            sight = self.lives[job] = JobStatusView(keeper.state)
         sight.job, sight.trails[0] = keeper.state, keeper.trail
         sight.looks += 1
         for part in keeper.pipelines.values():
             self._look_at_part(sight, part)
 
-    def _look_at_part(self, sight: Sight, keeper: PipelineKeeper) -> None:
+    def _look_at_part(self, sight: JobStatusView, keeper: PipelineKeeper) -> None:
         pipeline, number = keeper.state, keeper.state.number
         before = sight.pipelines.get(number)
         if before is pipeline:

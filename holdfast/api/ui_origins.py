@@ -16,7 +16,7 @@ OWN_ONLY = b"connect-src 'self'"
 KEPT_S = 600
 
 
-class Peers:
+class UiOrigins:
     """An app that takes the pages of its fellow masters for its own."""
 
     def __init__(self, app: ASGIApp, masters: Iterable[str]) -> None:

@@ -27,7 +27,7 @@ from holdfast.worker.row_counts import first_job_s
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from holdfast.process.local_run import Embedded
+    from holdfast.process.local_run import LocalCluster
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def run_here(asked: Launch, signals: Signals) -> RunResult:
     return result_of(job, registry, number, outcome, embedded.view(), logged, seconds)
 
 
-def follow(embedded: "Embedded", spark: "SparkSession", *, quiet: bool) -> Outcome:
+def follow(embedded: "LocalCluster", spark: "SparkSession", *, quiet: bool) -> Outcome:
     """Wait for a job's end, showing progress, and log how it went."""
     with Progress(embedded, quiet=quiet) as progress:
         progress.wait()
@@ -118,10 +118,10 @@ def follow(embedded: "Embedded", spark: "SparkSession", *, quiet: bool) -> Outco
     return outcome
 
 
-def _embedded(runner: WorkerRuntime, tags: Mapping[str, str]) -> "Embedded":
+def _embedded(runner: WorkerRuntime, tags: Mapping[str, str]) -> "LocalCluster":
     """Return the control plane.  Its many modules are imported only now that Spark is starting."""
     module = importlib.import_module("holdfast.process.local_run")
-    embedded: Embedded = module.Embedded(runner, _say, tags)
+    embedded: LocalCluster = module.Embedded(runner, _say, tags)
     return embedded
 
 

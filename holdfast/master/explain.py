@@ -38,7 +38,7 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class JobSnapshot:
     """All that is known of a job at one moment.
 
     `since` are dates, by `task ...` and the like.  `buried`: only a line of history is left.
@@ -104,7 +104,7 @@ class Explanation:
     finish: tuple[str, ...] = ()
 
 
-def explain(scene: Scene) -> Explanation:
+def explain(scene: JobSnapshot) -> Explanation:
     """Explain a job."""
     found = _ended(scene) if scene.job.status in TERMINAL else _living(scene)
     waits = tuple(_timed(scene, wait) for wait in found)
@@ -142,14 +142,14 @@ def as_text(explained: Explanation, clock: Callable[[float], str]) -> str:
     return "\n".join(lines)
 
 
-def _timed(scene: Scene, wait: Wait) -> Wait:
+def _timed(scene: JobSnapshot, wait: Wait) -> Wait:
     """Return it with how long it lasts, by the dates of this leader where nothing is measured."""
     if wait.for_s is not None or not wait.since_s:
         return wait
     return replace(wait, for_s=max(0.0, scene.now_s - wait.since_s))
 
 
-def _summary(scene: Scene, waits: tuple[Wait, ...]) -> str:
+def _summary(scene: JobSnapshot, waits: tuple[Wait, ...]) -> str:
     job = scene.job
     late = [r for _, r in sorted(scene.reports.items()) if r.health is not Health.OK]
     if job.status in (JobStatus.FAILED, JobStatus.FAILING):
@@ -175,7 +175,7 @@ def _summary(scene: Scene, waits: tuple[Wait, ...]) -> str:
     return f"{said}{note}" if waits else f"{said}{note} It waits for nothing."
 
 
-def _ended(scene: Scene) -> Iterator[Wait]:
+def _ended(scene: JobSnapshot) -> Iterator[Wait]:
     job = scene.job
     if scene.buried:
         return
@@ -197,7 +197,7 @@ def _ended(scene: Scene) -> Iterator[Wait]:
     )
 
 
-def _living(scene: Scene) -> Iterator[Wait]:
+def _living(scene: JobSnapshot) -> Iterator[Wait]:
     for pipeline in scene.pipelines:
         if pipeline.status in OVER:
             continue
@@ -210,7 +210,7 @@ def _living(scene: Scene) -> Iterator[Wait]:
             yield from _checkpoint(scene, pipeline, quiet=before)
 
 
-def _commits(scene: Scene, pipeline: PipelineRecord) -> Generator[Wait, None, bool]:
+def _commits(scene: JobSnapshot, pipeline: PipelineRecord) -> Generator[Wait, None, bool]:
     """Yield the commit that is owed; return whether there is one."""
     commits = pipeline.commits
     if commits.status is CommitStatus.SETTLED and not pipeline.owes_former:
@@ -237,7 +237,7 @@ def _commits(scene: Scene, pipeline: PipelineRecord) -> Generator[Wait, None, bo
     return True
 
 
-def _tasks(scene: Scene, pipeline: PipelineRecord) -> Generator[Wait, None, bool]:
+def _tasks(scene: JobSnapshot, pipeline: PipelineRecord) -> Generator[Wait, None, bool]:
     """Yield why tasks do not run; return whether there are such."""
     reasons: dict[str, list[TaskRecord]] = {}
     for task in pipeline.tasks:
@@ -267,7 +267,7 @@ def _tasks(scene: Scene, pipeline: PipelineRecord) -> Generator[Wait, None, bool
     return bool(reasons or placed)
 
 
-def _leaving(scene: Scene, pipeline: PipelineRecord) -> Iterator[Wait]:
+def _leaving(scene: JobSnapshot, pipeline: PipelineRecord) -> Iterator[Wait]:
     """Yield the tasks whose workers are draining."""
     for task in pipeline.tasks:
         said = scene.moves.get((pipeline.number, task.id))
@@ -280,7 +280,7 @@ def _leaving(scene: Scene, pipeline: PipelineRecord) -> Iterator[Wait]:
             )  # fmt: skip
 
 
-def _checkpoint(scene: Scene, pipeline: PipelineRecord, *, quiet: bool) -> Iterator[Wait]:
+def _checkpoint(scene: JobSnapshot, pipeline: PipelineRecord, *, quiet: bool) -> Iterator[Wait]:
     pending = pipeline.checkpoints.pending
     if pending:
         yield _pending(scene, pipeline, pending)
@@ -295,7 +295,7 @@ def _checkpoint(scene: Scene, pipeline: PipelineRecord, *, quiet: bool) -> Itera
         yield _reading(scene, pipeline)
 
 
-def _pending(scene: Scene, pipeline: PipelineRecord, pending: Pending) -> Wait:
+def _pending(scene: JobSnapshot, pipeline: PipelineRecord, pending: Pending) -> Wait:
     missing = scene.missing.get(pipeline.number, ())
     places = {t.id: t.place.worker for t in pipeline.tasks if t.place}
     whom = ", ".join(f"task {t} on worker {places.get(t, '?')}" for t in missing[:SAID_AT_ONCE])
@@ -317,7 +317,7 @@ def _retries(pipeline: PipelineRecord) -> str:
     return f" {checkpoints.failed_in_a_row} failed in a row: {checkpoints.last_failure}."
 
 
-def _reading(scene: Scene, pipeline: PipelineRecord) -> Wait:
+def _reading(scene: JobSnapshot, pipeline: PipelineRecord) -> Wait:
     completion = pipeline.completion
     ended = len({r.source for r in completion.ready})
     workers = sorted({t.place.worker for t in pipeline.tasks if t.place})
@@ -383,7 +383,9 @@ def _from_whom(why: str, queue: Queue) -> str:
     return whom
 
 
-def _first_seen(scene: Scene, pipeline: PipelineRecord, tasks: list[TaskRecord]) -> float | None:
+def _first_seen(
+    scene: JobSnapshot, pipeline: PipelineRecord, tasks: list[TaskRecord]
+) -> float | None:
     keys = [f"task {pipeline.number} {t.id}" for t in tasks]
     known = [scene.since[k] for k in keys if k in scene.since]
     if all(t.attempt == 1 and t.status is TaskStatus.WAITING for t in tasks):

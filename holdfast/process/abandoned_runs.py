@@ -39,7 +39,7 @@ SETTINGS = MasterSettings(
 log = logging.getLogger("holdfast")
 
 
-async def finish_dead_runs(registry: Registry) -> None:
+async def recover_abandoned_runs(registry: Registry) -> None:
     """Finish and remove every dead run that began in the directory we are in."""
     for scratch in await asyncio.to_thread(state_dir.adopt_runs):
         try:

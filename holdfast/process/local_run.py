@@ -27,14 +27,14 @@ from holdfast.master.master import Master
 from holdfast.master.ports import MasterSettings, Points, Ports
 from holdfast.model import job as model
 from holdfast.plan.record import JobSource, encode_spec
-from holdfast.process.abandoned_runs import BLOBS, STORE, finish_dead_runs
+from holdfast.process.abandoned_runs import BLOBS, STORE, recover_abandoned_runs
 from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
 from holdfast.process.failpoints import points_from_env
 from holdfast.process.patience import PatientTables
 from holdfast.process.run_outcome import Outcome, Status, View
-from holdfast.process.run_progress import Story
+from holdfast.process.run_progress import RunProgress
 from holdfast.store.machine import network_kind
 from holdfast.store.open import open_store
 from holdfast.wire.messages import ToLeader, ToWorker
@@ -71,7 +71,7 @@ Notice = Callable[[str], None]
 log = logging.getLogger("holdfast")
 
 
-class Embedded:
+class LocalCluster:
     """A master and a worker in a background thread, for one job.
 
     `start`, `submit`, `wait`; `cancel` from any thread; `close` in the end, whatever happened.
@@ -92,7 +92,7 @@ class Embedded:
         self._thread = threading.Thread(target=self._live, name="control-plane", daemon=True)
         self._job_id = ""
         self._buried = False
-        self._story = Story(say, self._tables)
+        self._story = RunProgress(say, self._tables)
 
     def start(self) -> None:
         """Begin to elect and to beat."""
@@ -175,7 +175,7 @@ class Embedded:
             ports = Ports(SystemClock(), blobs, self._tables, _Direct(worker), points, SETTINGS)
             self._master = Master(NAME, self._incarnation, store, ports)
             cleanup.push_async_callback(self._stop, self._master, worker)
-            finishing = asyncio.ensure_future(finish_dead_runs(self._runner.registry))
+            finishing = asyncio.ensure_future(recover_abandoned_runs(self._runner.registry))
             cleanup.push_async_callback(_let_finish, finishing)
             await self._beside(self._master, worker, inbox)
 

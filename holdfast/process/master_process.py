@@ -16,8 +16,8 @@ from holdfast.api.lineage import Lineage
 from holdfast.api.observe import ObservedBlobs, ObservedStore
 from holdfast.api.sealing import SPEC, check_seal
 from holdfast.api.service import Api
-from holdfast.api.status_board import Board
-from holdfast.api.ui_origins import Peers, known_masters
+from holdfast.api.status_board import StatusBoard
+from holdfast.api.ui_origins import UiOrigins, known_masters
 from holdfast.config import PREFIX, Config, find_token, first_time, host_and_port
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError, Unavailable
@@ -33,7 +33,7 @@ from holdfast.process.failpoints import points_from_env
 from holdfast.process.links import Links
 from holdfast.process.server import Server, build_app, open_port, server_for
 from holdfast.security.identity import check_listen, client_tls, join_token, seal_secrets
-from holdfast.security.path_policy import Confined
+from holdfast.security.path_policy import PathPolicy
 from holdfast.security.seal import Seal
 from holdfast.store.contract import Store
 from holdfast.store.open import open_store
@@ -154,7 +154,7 @@ def _build(
     clock, tables = SystemClock(), SinkTables(registry, unseal)
     points = points_from_env(os.environ, log.warning)
     blobs = ObservedBlobs(open_blobs(config.blobs))
-    board = Board(clock)
+    board = StatusBoard(clock)
     links = Links(join_token(config, create=True), say, unseal, board.failed)
     ports = Ports(clock, blobs, tables, links, points, config.settings())
     if tracer:
@@ -166,14 +166,14 @@ def _build(
         master, registry, journal, token, allow_python=config.allow_python,
         refuse_too_large=config.too_large == "refuse", log_file=log_file, board=board,
         environment=config.job_environment, seal=seal,
-        confined=Confined(config.file_roots),
+        confined=PathPolicy(config.file_roots),
         masters=known_masters(config.masters, config.advertise),
     )  # fmt: skip
     if config.openlineage:
         api.lineage = Lineage(config.openlineage, api.sketches)
     audit = Audit(log_file.with_name(f"audit-{config.name}.log") if log_file else None)
     app = build_app(api, links, master, tracer, audit, config.context_path, client_tls(config))
-    server = server_for(Peers(app, api.masters), config)
+    server = server_for(UiOrigins(app, api.masters), config)
     return _Parts(store, tables, links, master, journal, api, server, tracer)
 
 

@@ -18,7 +18,7 @@ from holdfast.worker.failures import GONE
 from holdfast.worker.row_counts import Measured
 
 
-class Story:
+class RunProgress:
     """One job's story so far.  `outcome` is None until it has ended."""
 
     def __init__(self, say: Callable[[str], None], tables: PatientTables) -> None:

@@ -19,7 +19,7 @@ NAMES = ("path", "file_path", "paths", "tmp_path", "warehouse", "location", "roo
 PLAIN = ("file://", "file:")
 
 
-class Confined:
+class PathPolicy:
     """The folders that job files may name; without any, all but those that are never allowed."""
 
     def __init__(self, roots: Sequence[str] = ()) -> None:

@@ -18,7 +18,7 @@ from holdfast.api.observe import ObservedBlobs, ObservedStore
 from holdfast.api.route import Role
 from holdfast.api.sealing import SPEC
 from holdfast.api.service import Api
-from holdfast.api.status_board import Board
+from holdfast.api.status_board import StatusBoard
 from holdfast.connect.registry import Registry
 from holdfast.core.checkpoint import CheckpointDue, CheckpointKind
 from holdfast.core.gather import Counts, StagedCommittable, TaskAck, Written
@@ -201,7 +201,7 @@ async def with_master(store: Store, folder: Path, test: Test, **more: Any) -> No
     )
     blobs = ObservedBlobs(open_blobs(str(folder / "blobs")))
     tables = SinkTables(registry, unseal)
-    board = Board(clock)
+    board = StatusBoard(clock)
     links = Links(TOKEN, lambda *_, **__: None, unseal, board.failed)
     ports = Ports(clock, blobs, tables, links, points_from_env({}, print), settings)
     observed = ObservedStore(store, board.wrote)

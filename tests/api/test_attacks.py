@@ -22,7 +22,7 @@ from holdfast.master.ports import BlobBad
 from holdfast.master.records import RecordUnreadable, decode, job_key
 from holdfast.model.job import Role
 from holdfast.plan.masking import MASK, masked_text
-from holdfast.security.path_policy import Confined
+from holdfast.security.path_policy import PathPolicy
 from holdfast.store.contract import Guard, Put
 from holdfast.wire import codec
 from tests.api.served import BATCH, STREAM, TOKEN, Served, served
@@ -240,7 +240,7 @@ def test_x27_a_job_names_no_file_of_the_machine(tmp_path: Path) -> None:
         inside = {"text": job(f"{data}/out"), "job_id": "fine"}
         assert (await master.http.post("/api/submit", json=inside)).status_code == 200
 
-    served(tmp_path, test, confined=Confined([str(data)]))
+    served(tmp_path, test, confined=PathPolicy([str(data)]))
 
 
 def test_x28_logs_are_found_by_name_and_by_no_path(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError
 from holdfast.model.job import JobPlan, Mode
 from holdfast.plan.record import JobSource
-from holdfast.process.local_run import Embedded
+from holdfast.process.local_run import LocalCluster
 from holdfast.process.run_outcome import Outcome, Status, admit
 from holdfast.spark import session as driver
 from holdfast.worker.attempt import WorkerRuntime
@@ -115,7 +115,7 @@ def run(spec: JobSource, job: JobPlan, case: Case, runner: WorkerRuntime) -> Out
     """Run a job until it ends; a streaming one until rows have moved, then cancel it."""
     number = str(time.time_ns())[:18]
     said = io.StringIO()
-    embedded = Embedded(runner, lambda message: None, dict(job.tag_filter))
+    embedded = LocalCluster(runner, lambda message: None, dict(job.tag_filter))
     try:
         with contextlib.redirect_stdout(said):
             embedded.start()
@@ -125,7 +125,7 @@ def run(spec: JobSource, job: JobPlan, case: Case, runner: WorkerRuntime) -> Out
         embedded.close()
 
 
-def watch(embedded: Embedded, job: JobPlan, case: Case, said: io.StringIO) -> Outcome:
+def watch(embedded: LocalCluster, job: JobPlan, case: Case, said: io.StringIO) -> Outcome:
     """Wait for what a case is to show, and return how it ended."""
     streams = case.streaming or job.mode is Mode.STREAMING
     deadline = time.monotonic() + (STREAM_S_MAX if streams else BATCH_S_MAX)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from holdfast.api.ui_origins import Peers, known_masters, origin_of
+from holdfast.api.ui_origins import UiOrigins, known_masters, origin_of
 
 OWN, OTHER = "http://m1:5801", "http://m2:5801"
 POLICY = b"default-src 'none'; connect-src 'self'; base-uri 'none'"
@@ -21,7 +21,7 @@ class Asked:
         self.headers: dict[str, str] = {}
         given = [(k.encode(), v.encode()) for k, v in headers.items()]
         scope: dict[str, Any] = {"type": "http", "method": method, "path": "/", "headers": given}
-        asyncio.run(Peers(self.app, [OWN, OTHER + "/"])(scope, self.receive, self.send))
+        asyncio.run(UiOrigins(self.app, [OWN, OTHER + "/"])(scope, self.receive, self.send))
 
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.seen = {k.decode(): v.decode() for k, v in scope["headers"]}

@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.api.access import Access, NewToken, TokenView
 from holdfast.api.audit import Audit
-from holdfast.api.route import GRANTED, Ask, Permission, Role, Route
+from holdfast.api.route import GRANTED, ApiRequest, Permission, Role, Route
 from holdfast.api.routes import connectors
 from holdfast.api.service import Api
 from holdfast.api.shapes import (
@@ -82,23 +82,23 @@ class ClusterPaths:
                   "The last lines of this master's audit log.", leads=False),
         ]  # fmt: skip
 
-    async def healthz(self, ask: Ask) -> Healthy:
+    async def healthz(self, ask: ApiRequest) -> Healthy:
         return Healthy()
 
-    async def me(self, ask: Ask) -> Me:
+    async def me(self, ask: ApiRequest) -> Me:
         granted = sorted(p.value for p in GRANTED[ask.who.role])
         return Me(
             ask.who.name, ask.who.role.value, granted, self.api.master.name,
             self.api.leading() is not None, list(self.api.masters),
         )  # fmt: skip
 
-    async def cluster(self, ask: Ask) -> ClusterView:
+    async def cluster(self, ask: ApiRequest) -> ClusterView:
         return await self.api.cluster()
 
-    async def workers(self, ask: Ask) -> list[WorkerView]:
+    async def workers(self, ask: ApiRequest) -> list[WorkerView]:
         return (await self.api.cluster()).workers
 
-    async def overview(self, ask: Ask) -> Overview:
+    async def overview(self, ask: ApiRequest) -> Overview:
         jobs = await self.api.jobs()
         leader, mark = self.api.leading(), await self.api.mark()
         crew = (await self.api.cluster()).workers if leader else []
@@ -127,25 +127,25 @@ class ClusterPaths:
             set_aside=dict(leader.quarantined) if leader else {},
         )
 
-    async def changes(self, ask: Ask) -> Change:
+    async def changes(self, ask: ApiRequest) -> Change:
         asked: ChangeAsked = ask.query
         board = self.api.board
         await board.changed(asked.since, min(max(0.0, asked.wait_s), WAIT_S_MAX))
         return Change(board.version, board.term, self.api.leading() is not None)
 
-    async def check(self, ask: Ask) -> Checked:
+    async def check(self, ask: ApiRequest) -> Checked:
         return await asyncio.to_thread(self.api.reader.check, ask.body)
 
-    async def connectors(self, ask: Ask) -> list[ConnectorRow]:
+    async def connectors(self, ask: ApiRequest) -> list[ConnectorRow]:
         return connectors.rows(self.api.registry)
 
-    async def connector(self, ask: Ask) -> ConnectorView:
+    async def connector(self, ask: ApiRequest) -> ConnectorView:
         return connectors.view(self.api.registry, ask.path["role"], ask.path["name"])
 
-    async def tokens(self, ask: Ask) -> list[TokenView]:
+    async def tokens(self, ask: ApiRequest) -> list[TokenView]:
         return await self.access.tokens()
 
-    async def give(self, ask: Ask) -> NewToken:
+    async def give(self, ask: ApiRequest) -> NewToken:
         asked: NewTokenAsked = ask.body
         if asked.role not in list(Role) or asked.days < 0:
             good = ", ".join(Role)
@@ -154,9 +154,9 @@ class ClusterPaths:
             )
         return await self.access.give(asked.name, Role(asked.role), asked.days, asked.jobs)
 
-    async def take_back(self, ask: Ask) -> Done:
+    async def take_back(self, ask: ApiRequest) -> Done:
         await self.access.take_back(ask.path["id"])
         return Done()
 
-    async def audited(self, ask: Ask) -> AuditLines:
+    async def audited(self, ask: ApiRequest) -> AuditLines:
         return AuditLines(self.api.master.name, list(self.audit.latest))

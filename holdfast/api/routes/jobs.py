@@ -7,8 +7,8 @@ from itertools import pairwise
 import msgspec
 
 from holdfast.api.audit import Audit
-from holdfast.api.job_graph import Sketch
-from holdfast.api.route import Ask, Permission, Route
+from holdfast.api.job_graph import JobGraph
+from holdfast.api.route import ApiRequest, Permission, Route
 from holdfast.api.service import Api
 from holdfast.api.shapes import (
     Again,
@@ -25,7 +25,7 @@ from holdfast.api.shapes import (
     TableCount,
     Timeline,
 )
-from holdfast.api.status_board import Sight
+from holdfast.api.status_board import JobStatusView
 from holdfast.api.timeline import CheckpointView, Checks, Happened
 from holdfast.api.unfinished import unfinished_of
 from holdfast.api.views import Accepted, JobDetail, JobList, LogLines, Submit
@@ -98,25 +98,25 @@ class JobPaths:
                   order=True),
         ]  # fmt: skip
 
-    async def jobs(self, ask: Ask) -> JobList:
+    async def jobs(self, ask: ApiRequest) -> JobList:
         asked: JobsAsked = ask.query
         return await self.api.jobs(
             asked.search, asked.status, asked.health, max(0, asked.offset), max(0, asked.limit),
             ask.who.jobs,
         )  # fmt: skip
 
-    async def submit(self, ask: Ask) -> Accepted:
+    async def submit(self, ask: ApiRequest) -> Accepted:
         self._write_again(ask)
         return await self.api.submit(ask.body)
 
-    def _write_again(self, ask: Ask) -> None:
+    def _write_again(self, ask: ApiRequest) -> None:
         """Have the audit log say so if rows are to be written once more."""
         asked: Submit | SubmitText = ask.body
         if asked.write_again:
             source = asked.source or asked.job_id
             self.audit.writes_again(ask.who, asked.job_id, source, asked.number)
 
-    async def submit_text(self, ask: Ask) -> Accepted:
+    async def submit_text(self, ask: ApiRequest) -> Accepted:
         if not (ask.who.sees(ask.body.job_id) and ask.who.sees(ask.body.source or ask.body.job_id)):
             raise UserError(
                 f"This token is for jobs whose ids begin with {ask.who.jobs}: give such a job_id.",
@@ -125,10 +125,10 @@ class JobPaths:
         self._write_again(ask)
         return await self.api.submit_text(ask.body)
 
-    async def job(self, ask: Ask) -> JobDetail:
+    async def job(self, ask: ApiRequest) -> JobDetail:
         return await self.api.job(ask.job)
 
-    async def explain(self, ask: Ask) -> Explanation:
+    async def explain(self, ask: ApiRequest) -> Explanation:
         said = await self.api.explain(ask.job)
         left, finish = await unfinished_of(self.api, ask.job)
         return replace(
@@ -140,23 +140,23 @@ class JobPaths:
             finish=finish,
         )
 
-    async def logs(self, ask: Ask) -> LogLines:
+    async def logs(self, ask: ApiRequest) -> LogLines:
         return await self.api.logs(ask.job)
 
-    async def cancel(self, ask: Ask) -> Accepted:
+    async def cancel(self, ask: ApiRequest) -> Accepted:
         if ask.query.force:
             self.audit.forces(ask.who, ask.job)
         return await self.api.cancel(ask.job, force=ask.query.force)
 
-    async def savepoint(self, ask: Ask) -> Accepted:
+    async def savepoint(self, ask: ApiRequest) -> Accepted:
         return await self.api.savepoint(ask.job)
 
-    async def retry(self, ask: Ask) -> Accepted:
+    async def retry(self, ask: ApiRequest) -> Accepted:
         asked: Again = ask.body
         token = asked.token or secrets.token_hex(16)
         return await self.api.again(ask.job, token, restore=asked.restore)
 
-    async def graph(self, ask: Ask) -> Graph:
+    async def graph(self, ask: ApiRequest) -> Graph:
         found, sketch, sight = await self._seen(ask.job)
         stages_of = {p.pipeline: p.tasks for p in sketch.parts}
         parts = [
@@ -175,7 +175,7 @@ class JobPaths:
             ask.job, found.live, sketch.problem, list(sketch.stages), parts, list(sums.values())
         )
 
-    async def checkpoints(self, ask: Ask) -> Checkpoints:
+    async def checkpoints(self, ask: ApiRequest) -> Checkpoints:
         found, _, sight = await self._seen(ask.job)
         parts = []
         for part in found.pipelines:
@@ -188,7 +188,7 @@ class JobPaths:
         since_s = sight.events[0].at_s if sight and sight.events else 0.0
         return Checkpoints(ask.job, found.live, since_s, parts)
 
-    async def timeline(self, ask: Ask) -> Timeline:
+    async def timeline(self, ask: ApiRequest) -> Timeline:
         found, _, sight = await self._seen(ask.job)
         if sight:
             events = list(sight.events)
@@ -200,7 +200,7 @@ class JobPaths:
             one.reason = masked_text(one.reason)
         return Timeline(ask.job, found.live, sorted(events, key=lambda e: e.at_s))
 
-    async def failures(self, ask: Ask) -> Failures:
+    async def failures(self, ask: ApiRequest) -> Failures:
         found, _, sight = await self._seen(ask.job)
         seen = {
             (e.pipeline, e.task, e.attempt): e
@@ -220,20 +220,20 @@ class JobPaths:
                 failures.append(detail)
         return Failures(ask.job, found.restarts, failures[::-1])
 
-    async def config(self, ask: Ask) -> ConfigView:
+    async def config(self, ask: ApiRequest) -> ConfigView:
         job = await self.api.record(ask.job)
         sketch = await self.api.sketches.of(job)
         shown: dict[str, object] = {**(sketch.config or {})}
         return ConfigView(ask.job, sketch.file, sketch.mode, shown, masked_text(sketch.problem))
 
-    async def _seen(self, job_id: str) -> tuple[JobDetail, Sketch, Sight | None]:
+    async def _seen(self, job_id: str) -> tuple[JobDetail, JobGraph, JobStatusView | None]:
         found = await self.api.job(job_id)
         record = await self.api.record(job_id)
         sight = self.api.sight(job_id) or self.api.board.remembered(record)
         sight = sight or await self._told(record)
         return found, await self.api.sketches.of(record), sight
 
-    async def _told(self, job: JobRecord) -> Sight | None:
+    async def _told(self, job: JobRecord) -> JobStatusView | None:
         """Return what leaders have left in the store about a job that nobody here keeps."""
         store = self.api.master.store
         items, _ = await store.range(f"{TRAIL}{job.id}/")
@@ -245,7 +245,7 @@ class JobPaths:
             read = {int(i.key.rpartition("/")[2]): decode(i.value, i.key) for i in items}
             trails = {number: trail for number, trail in read.items() if trail}
         checks = {number: Checks(trail) for number, trail in trails.items() if number}
-        return Sight(job, checks, trails) if trails else None
+        return JobStatusView(job, checks, trails) if trails else None
 
 
 def _over(number: int, checks: Checks) -> PartCheckpoints:

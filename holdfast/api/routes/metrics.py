@@ -12,10 +12,10 @@ from importlib.metadata import version
 
 from holdfast.api.exposition import OPENMETRICS, PROMETHEUS, Family, written
 from holdfast.api.observe import BUCKETS_S, Latency, ObservedBlobs, ObservedStore
-from holdfast.api.route import Ask, Permission, Route, Text
+from holdfast.api.route import ApiRequest, Permission, Route, Text
 from holdfast.api.service import Api
 from holdfast.api.shown import workers
-from holdfast.api.status_board import Sight
+from holdfast.api.status_board import JobStatusView
 from holdfast.api.views import WorkerView
 from holdfast.core.job import JobStatus
 from holdfast.master.health import Health
@@ -70,10 +70,10 @@ class MetricPaths:
                   "18. The same as OpenMetrics.", leads=False),
         ]  # fmt: skip
 
-    async def metrics(self, ask: Ask) -> Text:
+    async def metrics(self, ask: ApiRequest) -> Text:
         return Text(written(await self.families(), openmetrics=False), PROMETHEUS)
 
-    async def openmetrics(self, ask: Ask) -> Text:
+    async def openmetrics(self, ask: ApiRequest) -> Text:
         return Text(written(await self.families(), openmetrics=True), OPENMETRICS)
 
     async def families(self) -> list[Family]:
@@ -201,7 +201,7 @@ def _jobs(leader: Leader, api: Api) -> list[Family]:
 
 
 def _job(
-    families: dict[str, Family], leader: Leader, keeper: JobKeeper, sight: Sight | None,
+    families: dict[str, Family], leader: Leader, keeper: JobKeeper, sight: JobStatusView | None,
     interval_s: float,
 ) -> None:  # fmt: skip
     job = keeper.state
@@ -242,6 +242,6 @@ def _job(
     families["restarts"].add(sight.restarts if sight else 0, **labels)
 
 
-def _ahead(sight: Sight | None, pipeline: int) -> int:
+def _ahead(sight: JobStatusView | None, pipeline: int) -> int:
     rates = sight.rates.items() if sight else ()
     return sum(r.last[1] for (number, _), r in rates if number == pipeline)

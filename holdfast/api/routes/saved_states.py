@@ -5,7 +5,7 @@ import secrets
 import msgspec
 
 from holdfast.api.audit import Audit
-from holdfast.api.route import Ask, Permission, Route
+from holdfast.api.route import ApiRequest, Permission, Route
 from holdfast.api.service import Api
 from holdfast.api.shapes import Done, Restart
 from holdfast.api.views import Accepted, SavedView, Submit
@@ -40,11 +40,11 @@ class SavedPaths:
                   "Go on from what a life of the job has left.", body=Restart, order=True),
         ]  # fmt: skip
 
-    async def list(self, ask: Ask) -> list[SavedView]:
+    async def list(self, ask: ApiRequest) -> list[SavedView]:
         vault = (await self.api.leader()).vault
         return [view(vault, s) for s in vault.of(ask.query.job) if ask.who.sees(s.job)]
 
-    async def remove(self, ask: Ask) -> Done:
+    async def remove(self, ask: ApiRequest) -> Done:
         leader = await self.api.leader()
         number = int(ask.path["saved"])
         found = [k.saved for k in leader.vault.states.values() if k.saved.job == ask.job]
@@ -54,7 +54,7 @@ class SavedPaths:
         await self.api.fenced(leader, leader.remove_saved(saved))
         return Done()
 
-    async def restart(self, ask: Ask) -> Accepted:
+    async def restart(self, ask: ApiRequest) -> Accepted:
         asked: Restart = ask.body
         token = asked.token or secrets.token_hex(16)
         if asked.write_again:

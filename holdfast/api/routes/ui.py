@@ -7,7 +7,7 @@ for with a token.  No name from a request ever becomes a path.
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from holdfast.api.route import Ask, Handler, Permission, Route, Text
+from holdfast.api.route import ApiRequest, Handler, Permission, Route, Text
 
 MEDIA = {
     ".css": "text/css; charset=utf-8",
@@ -53,7 +53,7 @@ def _route(name: str, file: Traversable) -> Route:
 
 
 def _answering(answer: Text) -> Handler:
-    async def handler(ask: Ask) -> Text:
+    async def handler(ask: ApiRequest) -> Text:
         return answer
 
     return handler

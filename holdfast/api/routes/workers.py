@@ -1,6 +1,6 @@
 """Our own paths about one worker: have it be free of tasks, or take tasks again."""
 
-from holdfast.api.route import Ask, Permission, Route
+from holdfast.api.route import ApiRequest, Permission, Route
 from holdfast.api.service import Api
 from holdfast.api.shapes import Done
 
@@ -21,10 +21,10 @@ class WorkerPaths:
                   "Have a worker that was drained get tasks again.", order=True),
         ]  # fmt: skip
 
-    async def drain(self, ask: Ask) -> Done:
+    async def drain(self, ask: ApiRequest) -> Done:
         return await self._wish(ask.path["worker"], drained=True)
 
-    async def undrain(self, ask: Ask) -> Done:
+    async def undrain(self, ask: ApiRequest) -> Done:
         return await self._wish(ask.path["worker"], drained=False)
 
     async def _wish(self, worker: str, *, drained: bool) -> Done:

@@ -3,7 +3,7 @@
 import msgspec
 
 from holdfast.api.audit import Audit
-from holdfast.api.route import Ask, Permission, Route
+from holdfast.api.route import ApiRequest, Permission, Route
 from holdfast.api.routes.jobs import JobPaths
 from holdfast.api.seatunnel.checkpoint_views import (
     CheckpointCounts,
@@ -69,12 +69,12 @@ class CheckpointsV2:
                   "24. The stages of a job.", WindowAsked),
         ]  # fmt: skip
 
-    async def checkpoints(self, ask: Ask) -> JobCheckpoints:
+    async def checkpoints(self, ask: ApiRequest) -> JobCheckpoints:
         found = await self._ours.checkpoints(ask)
         now_ms = int(self.api.master.ports.clock.date() * 1000)
         return JobCheckpoints(ask.job, now_ms, [_pipeline(p) for p in found.pipelines])
 
-    async def history(self, ask: Ask) -> list[CheckpointOf]:
+    async def history(self, ask: ApiRequest) -> list[CheckpointOf]:
         asked: HistoryAsked = ask.query
         if not 1 <= asked.limit <= 1000:
             raise UserError("limit is 1 to 1000.", code="request.query")
@@ -89,14 +89,14 @@ class CheckpointsV2:
         wanted.sort(key=lambda c: c.checkpoint.completedTimestamp or 0, reverse=True)
         return wanted[: asked.limit]
 
-    async def realtime(self, ask: Ask) -> list[RealtimeJob]:
+    async def realtime(self, ask: ApiRequest) -> list[RealtimeJob]:
         window = _window(ask.query)
         jobs = await self.api.jobs(status="running")
         return [
             RealtimeJob(j.job_id, j.name, window, j.read_per_s, j.written_per_s) for j in jobs.jobs
         ]
 
-    async def edges(self, ask: Ask) -> list[EdgeMetrics]:
+    async def edges(self, ask: ApiRequest) -> list[EdgeMetrics]:
         _window(ask.query)
         sketch = await self.api.sketches.of(await self.api.record(ask.job))
         numbers = {s.id: s.vertex for s in sketch.stages}
@@ -106,7 +106,7 @@ class CheckpointsV2:
             for i in s.inputs
         ]
 
-    async def vertices(self, ask: Ask) -> list[VertexMetrics]:
+    async def vertices(self, ask: ApiRequest) -> list[VertexMetrics]:
         _window(ask.query)
         sketch = await self.api.sketches.of(await self.api.record(ask.job))
         sight = self.api.sight(ask.job)

@@ -14,7 +14,7 @@ from importlib.metadata import version
 import msgspec
 
 from holdfast.api.logs import JOB_LOG, job_log, log_tail
-from holdfast.api.route import Ask, Permission, Route, Text
+from holdfast.api.route import ApiRequest, Permission, Route, Text
 from holdfast.api.seatunnel.views import LogLink, OverviewInfo, Status, ThreadView
 from holdfast.api.service import Api
 from holdfast.errors import UserError
@@ -68,7 +68,7 @@ class ClusterV2:
                   "20. The names of the threads of this master.", leads=False),
         ]  # fmt: skip
 
-    async def overview(self, ask: Ask) -> OverviewInfo:
+    async def overview(self, ask: ApiRequest) -> OverviewInfo:
         jobs = (await self.api.jobs()).jobs
         leader, mark = self.api.leading(), await self.api.mark()
         crew = (await self.api.cluster()).workers if leader else []
@@ -96,7 +96,7 @@ class ClusterV2:
             lateJobs=str(sum(j.health == Health.LATE for j in living)),
         )
 
-    async def monitoring(self, ask: Ask) -> list[dict[str, str]]:
+    async def monitoring(self, ask: ApiRequest) -> list[dict[str, str]]:
         """Return this master, and the workers with what their heartbeats tell."""
         leader = self.api.leading()
         nodes = [self._this_node(leading=leader is not None)]
@@ -110,7 +110,7 @@ class ClusterV2:
         wanted = {f"tag.{k}": v for k, v in ask.raw_query.items()}
         return [n for n in nodes if all(n.get(k) == v for k, v in wanted.items())]
 
-    async def update_tags(self, ask: Ask) -> Status:
+    async def update_tags(self, ask: ApiRequest) -> Status:
         if not ask.body.strip():
             return Status("fail", "Request body is empty.")
         try:
@@ -122,7 +122,7 @@ class ClusterV2:
         self.tags = tags
         return Status("success", "update node tags done.")
 
-    async def logs(self, ask: Ask) -> object:
+    async def logs(self, ask: ApiRequest) -> object:
         job = ask.path.get("jobId")
         names = [job_log(job)] if job else self._names()
         node = self.api.master.name
@@ -135,7 +135,7 @@ class ClusterV2:
         page = f"<!doctype html><title>Logs</title><ul>{items}</ul>"
         return Text(page.encode(), "text/html; charset=utf-8")
 
-    async def log(self, ask: Ask) -> Text:
+    async def log(self, ask: ApiRequest) -> Text:
         """Return a log: this master's whole one for admins, else what it says about one job."""
         name = ask.path["name"]
         file = self.api.log_file
@@ -149,10 +149,10 @@ class ClusterV2:
             raise UserError("Only an admin may read the whole log.", code="token.role")
         return Text(await asyncio.to_thread(log_tail, file))
 
-    async def names(self, ask: Ask) -> list[str]:
+    async def names(self, ask: ApiRequest) -> list[str]:
         return self._names()
 
-    async def threads(self, ask: Ask) -> list[ThreadView]:
+    async def threads(self, ask: ApiRequest) -> list[ThreadView]:
         frames = sys._current_frames()
         return [
             ThreadView(
@@ -164,7 +164,7 @@ class ClusterV2:
             for t in threading.enumerate()
         ]  # fmt: skip
 
-    async def running_threads(self, ask: Ask) -> list[str]:
+    async def running_threads(self, ask: ApiRequest) -> list[str]:
         return [t.name for t in threading.enumerate()]
 
     def _names(self) -> list[str]:

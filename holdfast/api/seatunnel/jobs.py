@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from holdfast.api.job_graph import Sketch
-from holdfast.api.route import Ask, Handler, Permission, Route, Text
+from holdfast.api.job_graph import JobGraph
+from holdfast.api.route import ApiRequest, Handler, Permission, Route, Text
 from holdfast.api.scene import scene_of
 from holdfast.api.seatunnel.metrics import committed, metrics_of
 from holdfast.api.seatunnel.pending import pending
@@ -26,7 +26,7 @@ from holdfast.api.seatunnel.views import (
 )
 from holdfast.api.service import Api
 from holdfast.api.shown import health_told, restarts_of
-from holdfast.api.status_board import Sight
+from holdfast.api.status_board import JobStatusView
 from holdfast.core.job import TERMINAL, JobRecord, JobStatus
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.errors import Unavailable, UserError
@@ -88,7 +88,7 @@ class JobsV2:
             for path, handler, answer, about, query in declared
         ]
 
-    async def running(self, ask: Ask) -> object:
+    async def running(self, ask: ApiRequest) -> object:
         leader = self.api.leading()
         if leader is None:
             return await self._running_from_store(ask.query)
@@ -98,7 +98,7 @@ class JobsV2:
         infos = [await self._live(leader, k) for k in page]
         return infos if ask.query.page is None else Page(infos, total)
 
-    async def summary(self, ask: Ask) -> object:
+    async def summary(self, ask: ApiRequest) -> object:
         begun_s = time.monotonic()
         leader = self.api.leading()
         if leader is None:
@@ -110,7 +110,7 @@ class JobsV2:
         headers = {"X-Dispatch-Delay-Ms": "0", "X-Handler-Cost-Ms": took_ms}
         return Text(msgspec.json.encode(found), "application/json;charset=UTF-8", headers)
 
-    async def pending(self, ask: Ask) -> object:
+    async def pending(self, ask: ApiRequest) -> object:
         leader = self.api.leading()
         if leader is None:
             raise _nobody()
@@ -121,7 +121,7 @@ class JobsV2:
         text = msgspec.json.format(msgspec.json.encode(found), indent=2)
         return Text(text, "application/json;charset=UTF-8")
 
-    async def info(self, ask: Ask) -> JobInfo:
+    async def info(self, ask: ApiRequest) -> JobInfo:
         leader = self.api.leading()
         keeper = leader.jobs.get(ask.job) if leader else None
         if leader and keeper and not keeper.terminal:
@@ -145,7 +145,7 @@ class JobsV2:
             return _over(job, parts, sketch, sight)
         return _info(job, parts, sketch, sight)
 
-    async def finished(self, ask: Ask) -> object:
+    async def finished(self, ask: ApiRequest) -> object:
         state = ask.path.get("state", "")
         if state and state not in STATES:
             raise UserError(
@@ -167,7 +167,7 @@ class JobsV2:
         infos = [_over(j, (), await self.api.sketches.of(j), self._sight(j)) for j in page]
         return infos if ask.query.page is None else Page(infos, total)
 
-    def _sight(self, job: JobRecord) -> Sight | None:
+    def _sight(self, job: JobRecord) -> JobStatusView | None:
         sight = self.api.sight(job.id)
         return sight if sight and sight.job.incarnation == job.incarnation else None
 
@@ -254,13 +254,13 @@ def _lag_s(watermark: int | None) -> float | None:
     return None if watermark is None else round(max(0.0, time.time() - watermark / 1000), 3)
 
 
-def _start(job: JobRecord, sight: Sight | None) -> str:
+def _start(job: JobRecord, sight: JobStatusView | None) -> str:
     """Return when a job began to run, "" if it has not, or nobody who still lives saw it."""
     return date_text(sight.started_s) if sight else ""
 
 
 def _info(
-    job: JobRecord, parts: tuple[PipelineRecord, ...], sketch: Sketch, sight: Sight | None
+    job: JobRecord, parts: tuple[PipelineRecord, ...], sketch: JobGraph, sight: JobStatusView | None
 ) -> JobInfo:
     """Return a job that is not over, as far as records go."""
     dates = [p.checkpoints.latest.at_s for p in parts if p.checkpoints.latest]
@@ -299,7 +299,7 @@ def _info(
 
 
 def _over(
-    job: JobRecord, parts: tuple[PipelineRecord, ...], sketch: Sketch, sight: Sight | None
+    job: JobRecord, parts: tuple[PipelineRecord, ...], sketch: JobGraph, sight: JobStatusView | None
 ) -> JobInfo:
     """Return a job that is over."""
     found = _info(job, parts, sketch, sight)
@@ -312,7 +312,7 @@ def _over(
     return found
 
 
-def _diagnostics(keeper: JobKeeper, sight: Sight | None) -> Diagnostics:
+def _diagnostics(keeper: JobKeeper, sight: JobStatusView | None) -> Diagnostics:
     found = []
     for number, part in sorted(keeper.pipelines.items()):
         stamps: dict[str, int] = {}

@@ -7,7 +7,7 @@ Rates are those of the last seconds while a job runs, and of its whole life once
 import time
 from collections.abc import Iterable, Mapping
 
-from holdfast.api.status_board import Sight
+from holdfast.api.status_board import JobStatusView
 from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Written
 from holdfast.core.job import TERMINAL, JobRecord
@@ -22,7 +22,10 @@ NO_TABLES: Figures = {
 
 
 def metrics_of(
-    job: JobRecord, parts: Iterable[PipelineRecord], sight: Sight | None, visible: Totals | None
+    job: JobRecord,
+    parts: Iterable[PipelineRecord],
+    sight: JobStatusView | None,
+    visible: Totals | None,
 ) -> Figures:
     """Return the `metrics` of a job; `visible` is what it has committed, if that is known."""
     over = job.status in TERMINAL
@@ -59,7 +62,7 @@ def _by_table(tables: Mapping[str, tuple[int, int]], ran_s: float) -> Figures:
     return {f"{kind}{name}": known for kind in kinds for name, known in of_all.items()}
 
 
-def committed(parts: Iterable[PipelineRecord], sight: Sight | None) -> Totals | None:
+def committed(parts: Iterable[PipelineRecord], sight: JobStatusView | None) -> Totals | None:
     """Return what is visible; None where the checkpoint that knew is gone."""
     if sight and sight.checks:
         return sum((c.committed for c in sight.checks.values()), Totals())
@@ -88,7 +91,7 @@ def _four(name: str, rows: int, rows_s: float, size: int) -> dict[str, str]:
     }
 
 
-def _tables(sight: Sight | None) -> dict[str, tuple[int, int]]:
+def _tables(sight: JobStatusView | None) -> dict[str, tuple[int, int]]:
     """Return rows and bytes of each table, as the last complete checkpoints count them."""
     found: dict[str, tuple[int, int]] = {}
     counted: list[Written] = [w for c in sight.checks.values() for w in c.written] if sight else []

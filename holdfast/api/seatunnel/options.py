@@ -2,7 +2,7 @@
 
 import msgspec
 
-from holdfast.api.route import Ask, Permission, Route
+from holdfast.api.route import ApiRequest, Permission, Route
 from holdfast.api.routes import connectors
 from holdfast.api.seatunnel.views import OptionRule, OptionRules, RequiredRule, RuleOption
 from holdfast.api.service import Api
@@ -31,7 +31,7 @@ class OptionsV2:
                   "23. The options of a connector.", RulesAsked, leads=False),
         ]  # fmt: skip
 
-    async def rules(self, ask: Ask) -> OptionRules:
+    async def rules(self, ask: ApiRequest) -> OptionRules:
         asked: RulesAsked = ask.query
         if asked.type not in list(Role) or not asked.plugin:
             good = ", ".join(Role)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from holdfast.api.audit import Audit
-from holdfast.api.route import JOB_ID, Ask, Permission, Route
+from holdfast.api.route import JOB_ID, ApiRequest, Permission, Route
 from holdfast.api.seatunnel.views import StopJob, Stopped, StoppedOne, Submitted
 from holdfast.api.service import Api
 from holdfast.api.shapes import CheckText
@@ -79,10 +79,10 @@ class OrdersV2:
                   body=dict[str, Any], leads=False),
         ]  # fmt: skip
 
-    async def submit(self, ask: Ask) -> Submitted:
+    async def submit(self, ask: ApiRequest) -> Submitted:
         return await self._submit(_text(ask.body), ask.query)
 
-    async def upload(self, ask: Ask) -> Submitted:
+    async def upload(self, ask: ApiRequest) -> Submitted:
         name, content = _config_file(ask.media, ask.body)
         kind = ENDINGS.get(PurePath(name).suffix.lower())
         if kind is None:
@@ -93,7 +93,7 @@ class OrdersV2:
         asked: SubmitAsked = msgspec.structs.replace(ask.query, format=kind)
         return await self._submit(_text(content), asked)
 
-    async def submit_all(self, ask: Ask) -> list[Submitted]:
+    async def submit_all(self, ask: ApiRequest) -> list[Submitted]:
         if not 1 <= len(ask.body) <= JOBS_MAX:
             raise UserError(f"Send 1 to {JOBS_MAX} jobs at once.", code="request")
         several = [_one_of_several(each) for each in ask.body]
@@ -103,16 +103,16 @@ class OrdersV2:
             await asyncio.to_thread(spec.job, self.api.registry, report)
         return [await self._submit(text, asked) for text, asked in several]
 
-    async def stop(self, ask: Ask) -> Stopped:
+    async def stop(self, ask: ApiRequest) -> Stopped:
         return Stopped(await self._stop(ask, ask.body))
 
-    async def stop_all(self, ask: Ask) -> list[StoppedOne]:
+    async def stop_all(self, ask: ApiRequest) -> list[StoppedOne]:
         if len(ask.body) > JOBS_MAX:
             raise UserError(f"Send at most {JOBS_MAX} jobs at once.", code="request")
         names = [await self._stop(ask, each) for each in ask.body]
         return [StoppedOne(int(n) if n.isdigit() else n) for n in names]
 
-    async def encrypt(self, ask: Ask) -> dict[str, Any]:
+    async def encrypt(self, ask: ApiRequest) -> dict[str, Any]:
         found: dict[str, Any] = await asyncio.to_thread(self.api.seal_options, ask.body)
         return found
 
@@ -160,7 +160,7 @@ class OrdersV2:
         whole = json.dumps([*parts, lives[:1]])
         return hashlib.sha256(whole.encode()).hexdigest()
 
-    async def _stop(self, ask: Ask, asked: StopJob) -> str:
+    async def _stop(self, ask: ApiRequest, asked: StopJob) -> str:
         job_id = str(asked.jobId)
         if not JOB_ID.fullmatch(job_id):
             raise UserError("The jobId is no good.", code="job.id")

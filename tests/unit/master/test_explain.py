@@ -11,7 +11,7 @@ from holdfast.core.job import JobRecord, JobStatus
 from holdfast.core.pipeline import Failure, PipelineRecord, PipelineStatus
 from holdfast.core.policy import Policy
 from holdfast.core.task import TaskRecord, TaskStatus, WorkerId
-from holdfast.master.explain import Explanation, Queue, Scene, as_text, explain
+from holdfast.master.explain import Explanation, JobSnapshot, Queue, as_text, explain
 from holdfast.master.health import Health, HealthReport
 from holdfast.master.ports import MasterSettings
 
@@ -27,13 +27,15 @@ def pipeline(*tasks: TaskRecord, **changes: object) -> PipelineRecord:
     return replace(part, **changes)  # type: ignore[arg-type]
 
 
-def scene(status: JobStatus, part: PipelineRecord | None = None, **changes: object) -> Scene:
+def scene(status: JobStatus, part: PipelineRecord | None = None, **changes: object) -> JobSnapshot:
     job = replace(JOB, status=status)
-    made = Scene(job, (part or pipeline(),), MasterSettings(), 1100.0, connected=frozenset({"i1"}))
+    made = JobSnapshot(
+        job, (part or pipeline(),), MasterSettings(), 1100.0, connected=frozenset({"i1"})
+    )
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-def told(asked: Scene) -> str:
+def told(asked: JobSnapshot) -> str:
     return as_text(explain(asked), lambda s: f"at {s:g}")
 
 

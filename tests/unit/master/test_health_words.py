@@ -15,7 +15,7 @@ from holdfast.core.former_commits import Former
 from holdfast.core.job import JobRecord, JobStatus
 from holdfast.core.pipeline import PipelineRecord, PipelineStatus, step
 from holdfast.core.task import TaskRecord, TaskStarted, TaskStatus, WorkerId
-from holdfast.master.explain import Scene, as_text, explain
+from holdfast.master.explain import JobSnapshot, as_text, explain
 from holdfast.master.health import Ages, Health, HealthReport, ages, health_word, report
 from holdfast.master.ports import MasterSettings
 
@@ -54,7 +54,7 @@ def test_a_job_that_is_over_has_no_health(status: str, status_text: Said) -> Non
     said = status_text(job, part, {1: OK})
     assert f"is {status}.\n" in said and f"pipeline 1: {OVER[status]}, checkpoint" in said
     assert "OK" not in said
-    told = explain(Scene(job, (part,), MasterSettings(), 9.0, {1: OK}))
+    told = explain(JobSnapshot(job, (part,), MasterSettings(), 9.0, {1: OK}))
     assert told.health == "" and "OK" not in as_text(told, str)
 
 
@@ -65,8 +65,8 @@ def test_a_job_that_has_not_started_is_not_ok_but_may_be_late(
     said = status_text(job, part, {1: OK})
     assert "is PENDING.\n" in said and "OK" not in said
     assert "is PENDING, LATE.\n" in status_text(job, part, {1: LATE})
-    assert explain(Scene(job, (part,), MasterSettings(), 9.0, {1: OK})).health == ""
-    assert explain(Scene(job, (part,), MasterSettings(), 9.0, {1: LATE})).health == "LATE"
+    assert explain(JobSnapshot(job, (part,), MasterSettings(), 9.0, {1: OK})).health == ""
+    assert explain(JobSnapshot(job, (part,), MasterSettings(), 9.0, {1: LATE})).health == "LATE"
 
 
 def test_a_job_that_runs_is_ok_and_nobody_says_so_without_a_leader(
@@ -110,18 +110,18 @@ def test_an_attempt_that_begins_anew_does_not_make_a_stream_young() -> None:
 
 
 def test_sources_that_never_end_are_not_counted_among_ends() -> None:
-    said = as_text(explain(Scene(JOB, (STREAM,), MasterSettings(), 9.0, {1: OK})), str)
+    said = as_text(explain(JobSnapshot(JOB, (STREAM,), MasterSettings(), 9.0, {1: OK})), str)
     assert "Pipeline 1 reads its input." in said and " of " not in said.partition("next")[0]
     two = Completion(("a", "b"), (SourceEnd("a", "t1", 1, "w1#1"),))
     said = as_text(
-        explain(Scene(JOB, (replace(STREAM, completion=two),), MasterSettings(), 9.0)), str
+        explain(JobSnapshot(JOB, (replace(STREAM, completion=two),), MasterSettings(), 9.0)), str
     )
     assert "reads: 1 of 2 sources is at the end" in said
 
 
 def test_a_job_on_a_silent_spark_does_not_read() -> None:
     ill = replace(LATE, reason="Task t1 is on worker w1. Spark is silent.", ill=True)
-    told = explain(Scene(JOB, (STREAM,), MasterSettings(), 9.0, {1: ill}))
+    told = explain(JobSnapshot(JOB, (STREAM,), MasterSettings(), 9.0, {1: ill}))
     assert told.summary == ill.reason
     said = as_text(told, str)
     assert "Pipeline 1 gets on when its worker's Spark does." in said and "reads" not in said
@@ -136,7 +136,7 @@ def test_a_commit_that_a_life_before_has_left_is_health_and_explained() -> None:
     told = report(held, known, 10, {}, "", "The table is locked.")
     assert (told.health, told.commit, told.unseen) == (Health.STALLED, 7, True)
     assert "has left commit 7 to finish" in told.reason and "The table is locked." in told.reason
-    scene = Scene(
+    scene = JobSnapshot(
         JOB, (held,), MasterSettings(), 9.0, {1: told}, troubles={1: "The table is locked."}
     )
     said = as_text(explain(scene), str)

@@ -15,7 +15,7 @@ from holdfast.connectors.files import splits
 from holdfast.plan.load import parse_job
 from holdfast.plan.plugins import wants_frames
 from holdfast.plan.record import JobSource
-from holdfast.process.local_run import Embedded
+from holdfast.process.local_run import LocalCluster
 from holdfast.process.run_outcome import Status
 from holdfast.worker.attempt import WorkerRuntime
 from tests.unit.worker import plugins
@@ -34,22 +34,22 @@ SQL = """transform {{ Sql {{ plugin_input = a, plugin_output = b
   query = "{query}" }} }}
 """
 
-End = Callable[[str], Embedded]
+End = Callable[[str], LocalCluster]
 
 
 @pytest.fixture
 def ended(spark: SparkSession, tmp_path: Path) -> Iterator[End]:
     """Run a job to its end, from its text."""
-    runs: list[Embedded] = []
+    runs: list[LocalCluster] = []
 
-    def run(text: str) -> Embedded:
+    def run(text: str) -> LocalCluster:
         registry, report = Registry.load(), CheckReport()
         registry.add(plugins)
         tree = parse_job(text.replace("{path}", str(tmp_path)), "job.conf", {}, None, report)
         report.raise_if_any()
         assert tree
         spec = JobSource("job.conf", tree)
-        one = Embedded(WorkerRuntime(registry, lambda: spark), lambda _: None)
+        one = LocalCluster(WorkerRuntime(registry, lambda: spark), lambda _: None)
         runs.append(one)
         one.start()
         one.submit(spec, spec.job(registry), "7")
@@ -101,7 +101,7 @@ def ids(folder: Path) -> list[int]:
     return sorted(n for table in tables for n in table["id"].to_pylist())
 
 
-def counts(run: Embedded) -> tuple[int, int, int]:
+def counts(run: LocalCluster) -> tuple[int, int, int]:
     """Return the rows that a job has read, written and committed."""
     assert run.outcome().status is Status.FINISHED, run.outcome().error
     view = run.view()

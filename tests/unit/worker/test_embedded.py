@@ -14,7 +14,7 @@ from holdfast.errors import UserError
 from holdfast.plan.check import check_job
 from holdfast.plan.load import parse_job
 from holdfast.plan.record import JobSource
-from holdfast.process.local_run import Embedded
+from holdfast.process.local_run import LocalCluster
 from holdfast.process.run_outcome import Status, admit
 from holdfast.worker.attempt import WorkerRuntime
 from tests.unit.worker import plugins
@@ -25,22 +25,22 @@ STICKS = "Sink[0]-Cellar (job.conf:3:8): The cellar door sticks."
 pytestmark = pytest.mark.spark
 
 
-Start = Callable[[str], tuple[Embedded, list[str]]]
+Start = Callable[[str], tuple[LocalCluster, list[str]]]
 
 
 @pytest.fixture
 def started(spark: SparkSession) -> Iterator[Start]:
     """Start a job from its text."""
-    runs: list[Embedded] = []
+    runs: list[LocalCluster] = []
 
-    def start(text: str) -> tuple[Embedded, list[str]]:
+    def start(text: str) -> tuple[LocalCluster, list[str]]:
         registry, report, said = Registry.load(), CheckReport(), []  # type: ignore[var-annotated]
         registry.add(plugins)
         tree = parse_job(text, "job.conf", {}, None, report)
         report.raise_if_any()
         assert tree
         spec = JobSource("job.conf", tree)
-        run = Embedded(WorkerRuntime(registry, lambda: spark), said.append)
+        run = LocalCluster(WorkerRuntime(registry, lambda: spark), said.append)
         runs.append(run)
         run.start()
         run.submit(spec, spec.job(registry), "7")
@@ -55,7 +55,7 @@ def started(spark: SparkSession) -> Iterator[Start]:
 def ended(started: Start) -> Start:
     """Run a job to its end."""
 
-    def run(text: str) -> tuple[Embedded, list[str]]:
+    def run(text: str) -> tuple[LocalCluster, list[str]]:
         run, said = started(text)
         assert run.wait(60)
         return run, said
