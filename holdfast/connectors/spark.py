@@ -31,12 +31,12 @@ from holdfast.connect.sink import (
     modes_in,
 )
 from holdfast.connect.source import Budget, NoSlice, Slice, Source
-from holdfast.connectors.files.committer import Staged, commit, unfinished
+from holdfast.connectors.files.committer import StagedFiles, commit, unfinished
 from holdfast.connectors.files.opening import Mode, Order, files_in, find, look, order_of
 from holdfast.connectors.files.sweep import folders_like, remove_tree, safe, safe_leftovers
-from holdfast.connectors.lake.location import Place, refuse_unwritable
+from holdfast.connectors.lake.location import Location, refuse_unwritable
 from holdfast.connectors.spark_look import Where, look_at
-from holdfast.connectors.spark_settings import Settings
+from holdfast.connectors.spark_settings import SparkWriterSettings
 from holdfast.connectors.spark_stand_ins import FOR_SINKS, FOR_SOURCES
 from holdfast.errors import UserError
 from holdfast.model.job import Guarantee
@@ -90,7 +90,9 @@ class SparkSourceOptions:
     #: The columns to read; without it, the data says.
     schema: Schema | None = None
     #: Options of the format, passed on to Spark as they are.
-    options: Settings = option(Settings({}, {}), identity=Settings.identity)
+    options: SparkWriterSettings = option(
+        SparkWriterSettings({}, {}), identity=SparkWriterSettings.identity
+    )
 
     def problems(self) -> Iterator[Problem]:
         """Yield what no single option can see is wrong."""
@@ -184,7 +186,9 @@ class SparkSinkOptions:
     #: Columns whose values name the folders that rows go to.
     partition_by: list[str] = option([], aliases=("partitionBy",))
     #: Options of the format, passed on to Spark as they are.
-    options: Settings = option(Settings({}, {}), identity=Settings.identity)
+    options: SparkWriterSettings = option(
+        SparkWriterSettings({}, {}), identity=SparkWriterSettings.identity
+    )
 
     def problems(self) -> Iterator[Problem]:
         """Yield what no single option can see is wrong."""
@@ -266,7 +270,7 @@ path = "out/rows"
             where = Where(filled.format, filled.path, filled.table, settings, refuses)
             yield from look_at(where, spark)
             return
-        yield from problems_of(partial(refuse_unwritable, self.name, Place(str(filled.folder))))
+        yield from problems_of(partial(refuse_unwritable, self.name, Location(str(filled.folder))))
         if refuses and _has_data(filled.folder):
             yield str(_exists(filled.folder))
 
@@ -385,13 +389,13 @@ def _is_ignored(content: dict[str, Plain]) -> bool:
     return found is not None and found.ignored
 
 
-def _staged(content: dict[str, Plain]) -> Staged:
+def _staged(content: dict[str, Plain]) -> StagedFiles:
     """Return what was staged as the sink LocalFile knows it; nothing of what is not to show."""
     folder, name = str(content["folder"]), Path(str(content["staged"])).name
     files = content["files"]
     assert isinstance(files, list), f"not a committable: {content}"
     pairs = tuple((f"{name}/{file}", str(file)) for file in files)
-    return Staged(folder, name, () if _is_ignored(content) else pairs)
+    return StagedFiles(folder, name, () if _is_ignored(content) else pairs)
 
 
 def _is_data(path: Path) -> bool:

@@ -17,7 +17,7 @@ WHERE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SparkWriterSettings:
     """A format's own options.  Those whose names sound like credentials are never shown."""
 
     plain: dict[str, str]
@@ -26,7 +26,7 @@ class Settings:
     type_text = "block"
 
     @classmethod
-    def from_node(cls, node: Node, where: str, report: CheckReport) -> "Settings":
+    def from_node(cls, node: Node, where: str, report: CheckReport) -> "SparkWriterSettings":
         """Read the block; nested keys are joined with dots."""
         if not isinstance(node, Block):
             raise ValueError("the options of a format are a block { ... }")

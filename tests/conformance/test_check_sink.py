@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import ANYBODY, CommitId, Committable, Leftovers, Opening
-from holdfast.connectors.files.committer import Staged
+from holdfast.connectors.files.committer import StagedFiles
 from holdfast.connectors.files.format import Format
 from holdfast.connectors.files.sink_options import DataSaveMode, LocalFileSinkOptions
 from holdfast.connectors.files.writer import LocalFileSink
@@ -161,12 +161,12 @@ def _read(folder: Path) -> Iterable[tuple[int, str]]:
 def _moves(sink: LocalFileSink, made: Sequence[Committable]) -> Iterable[tuple[Path, Path]]:
     root = Path(sink.options.root)
     for committable in made:
-        for source, target in Staged.from_plain(committable.content).files:
+        for source, target in StagedFiles.from_plain(committable.content).files:
             yield root / source, root / target
 
 
 def _lose(folder: Path, made: Sequence[Committable]) -> None:
-    (folder / Staged.from_plain(made[-1].content).files[-1][0]).unlink()
+    (folder / StagedFiles.from_plain(made[-1].content).files[-1][0]).unlink()
 
 
 def _count(folder: Path) -> int:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from holdfast.connect.sink import CommitId
 from holdfast.connectors.delta.library import DeltaLog, same_columns
 from holdfast.connectors.delta.log_tails import TailLog, Tails
-from holdfast.connectors.delta.staged_files import File, Staged
-from holdfast.connectors.lake.location import Place, no_table
+from holdfast.connectors.delta.staged_files import DeltaFile, DeltaStaged
+from holdfast.connectors.lake.location import Location, no_table
 from holdfast.connectors.lake.moves import first_gone, lost, move
 from holdfast.connectors.lake.prepare import Order, data_exists
 from holdfast.errors import Unavailable, UserError
@@ -21,8 +21,8 @@ TRIES = 10
 
 def commit(
     identifier: CommitId,
-    place: Place,
-    staged: Sequence[Staged],
+    place: Location,
+    staged: Sequence[DeltaStaged],
     tails: Tails,
     order: Order | None = None,
 ) -> None:
@@ -48,7 +48,9 @@ def commit(
     )
 
 
-def check(identifier: CommitId, place: Place, staged: Sequence[Staged], tails: Tails) -> None:
+def check(
+    identifier: CommitId, place: Location, staged: Sequence[DeltaStaged], tails: Tails
+) -> None:
     """Raise UserError if the commit is not made, and files it needs are gone."""
     files = [file for one in staged for file in one.files]
     missing = first_gone(place, files)
@@ -56,18 +58,18 @@ def check(identifier: CommitId, place: Place, staged: Sequence[Staged], tails: T
         raise lost("Delta", place, missing)
 
 
-def _bring(place: Place, identifier: CommitId, files: Sequence[File], tails: Tails) -> None:
+def _bring(place: Location, identifier: CommitId, files: Sequence[DeltaFile], tails: Tails) -> None:
     """Move files to where the table has them, unless somebody has."""
     missing = move(place, files)
     if missing and not _is_made(identifier, place, tails):
         raise lost("Delta", place, missing[0])
 
 
-def _is_made(identifier: CommitId, place: Place, tails: Tails) -> bool:
+def _is_made(identifier: CommitId, place: Location, tails: Tails) -> bool:
     return tails.latest(place, identifier.user).last(identifier.user) >= identifier.number
 
 
-def _loaded(place: Place) -> DeltaLog:
+def _loaded(place: Location) -> DeltaLog:
     log = DeltaLog.load(place)
     if log is None:
         raise no_table("Delta", place)
@@ -75,7 +77,7 @@ def _loaded(place: Place) -> DeltaLog:
 
 
 def _added(
-    log: DeltaLog | TailLog, identifier: CommitId, files: Sequence[File], order: Order | None
+    log: DeltaLog | TailLog, identifier: CommitId, files: Sequence[DeltaFile], order: Order | None
 ) -> bool:
     if isinstance(log, TailLog):
         return log.add(identifier, files)
@@ -84,7 +86,9 @@ def _added(
     return log.add(identifier, files, order)
 
 
-def _check_columns(log: DeltaLog | TailLog, staged: Sequence[Staged], order: Order | None) -> None:
+def _check_columns(
+    log: DeltaLog | TailLog, staged: Sequence[DeltaStaged], order: Order | None
+) -> None:
     schema = str(order.shape) if order and order.shape else log.schema
     for one in staged:
         if not same_columns(schema, one.columns) or log.partitions != one.partitions:

@@ -15,9 +15,9 @@ from typing import Any
 from holdfast.connect.library import load_library
 from holdfast.connect.sink import CommitId
 from holdfast.connectors.delta.log_lines import facts
-from holdfast.connectors.delta.staged_files import File
+from holdfast.connectors.delta.staged_files import DeltaFile
 from holdfast.connectors.delta.types import from_delta, refusals
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.prepare import Order
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
 from holdfast.model.table import Column
@@ -37,12 +37,12 @@ TRIES = 20
 class DeltaLog:
     """The state of one table as it was read, and changes on top of it."""
 
-    def __init__(self, place: Place, table: Any) -> None:
+    def __init__(self, place: Location, table: Any) -> None:
         self.place = place
         self._table = table
 
     @classmethod
-    def load(cls, place: Place) -> "DeltaLog | None":
+    def load(cls, place: Location) -> "DeltaLog | None":
         """Read the latest state; None if there is no table."""
         library = _library()
         try:
@@ -55,7 +55,7 @@ class DeltaLog:
 
     @classmethod
     def create(
-        cls, place: Place, schema: str, partitions: Sequence[str], properties: Mapping[str, str]
+        cls, place: Location, schema: str, partitions: Sequence[str], properties: Mapping[str, str]
     ) -> "DeltaLog":
         """Create the table unless somebody has."""
         library = _library()
@@ -133,7 +133,9 @@ class DeltaLog:
             raise _unreadable(self.place, error) from error
         return -1 if found is None else int(found)
 
-    def add(self, identifier: CommitId, files: Sequence[File], order: Order | None = None) -> bool:
+    def add(
+        self, identifier: CommitId, files: Sequence[DeltaFile], order: Order | None = None
+    ) -> bool:
         """Add files and the number on top of this state; False if the state has moved on.
 
         Under an order, what is there goes in the same version, and the columns become others.
@@ -194,7 +196,7 @@ class DeltaLog:
                 self.shorten()
 
 
-def shorten(place: Place) -> None:
+def shorten(place: Location) -> None:
     """Write the state of a table down whole; whatever goes wrong is only said."""
     with _only_said(place):
         found = DeltaLog.load(place)
@@ -203,7 +205,7 @@ def shorten(place: Place) -> None:
 
 
 @contextmanager
-def _only_said(place: Place) -> Iterator[None]:
+def _only_said(place: Location) -> Iterator[None]:
     """Let what goes wrong be said, and go on."""
     try:
         yield
@@ -211,7 +213,7 @@ def _only_said(place: Place) -> Iterator[None]:
         log.warning("The log of %s was not shortened: %s", place.url, error)
 
 
-def unknown(identifier: CommitId, place: Place, error: Exception) -> OutcomeUnknown:
+def unknown(identifier: CommitId, place: Location, error: Exception) -> OutcomeUnknown:
     """Return the error for a commit that may have been made."""
     return OutcomeUnknown(
         f"Delta cannot tell whether commit {identifier.number} to {place.url} was made: {error}."
@@ -220,7 +222,7 @@ def unknown(identifier: CommitId, place: Place, error: Exception) -> OutcomeUnkn
     )
 
 
-def _unreadable(place: Place, error: Exception) -> HoldfastError:
+def _unreadable(place: Location, error: Exception) -> HoldfastError:
     if any(said in str(error) for said in FOR_EVER):
         return UserError(
             f"Delta cannot write to {place.url}: the library that reads its log says: {error}."
@@ -241,7 +243,7 @@ def _library() -> Any:
     return load_library("deltalake", "Delta", "delta")
 
 
-def _action(file: File, now_ms: int) -> Any:
+def _action(file: DeltaFile, now_ms: int) -> Any:
     made = load_library("deltalake.transaction", "Delta", "delta")
     return made.AddAction(
         path=file.final,

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from holdfast.connect.sink import CommitId
-from holdfast.connectors.delta.staged_files import File
+from holdfast.connectors.delta.staged_files import DeltaFile
 
 USER, NUMBER, WATERMARK = "holdfast.user", "holdfast.number", "holdfast.watermark"
 
@@ -32,7 +32,7 @@ def facts(identifier: CommitId) -> dict[str, str]:
 
 
 def written(
-    identifier: CommitId, files: Sequence[File], partitions: Sequence[str], now_ms: int
+    identifier: CommitId, files: Sequence[DeltaFile], partitions: Sequence[str], now_ms: int
 ) -> bytes:
     """Return the content of a version that adds files and the user's number."""
     about = {
@@ -74,7 +74,7 @@ def telling(content: bytes) -> Iterator[dict[str, Any]]:
             yield action
 
 
-def _add(file: File, now_ms: int) -> dict[str, Any]:
+def _add(file: DeltaFile, now_ms: int) -> dict[str, Any]:
     return {
         "path": quote(file.final, safe=PLAIN),
         "partitionValues": file.partition,

@@ -20,7 +20,7 @@ import msgspec
 
 from holdfast.connectors.delta.library import DeltaLog
 from holdfast.connectors.delta.log_lines import telling
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 
 LOG = "_delta_log"
 LAST_CHECKPOINT = "_last_checkpoint"
@@ -57,7 +57,7 @@ class Tail:
     stamp: Stamp
 
     @classmethod
-    def of(cls, place: Place, user: str) -> "tuple[DeltaLog | None, Tail | None]":
+    def of(cls, place: Location, user: str) -> "tuple[DeltaLog | None, Tail | None]":
         """Read the log with the library; no tail if only the library may commit there."""
         folder = Path(place.path, LOG)
         # The newest version must be the same file before and after: only then was it that log

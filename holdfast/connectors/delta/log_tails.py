@@ -7,9 +7,9 @@ from holdfast.connect.sink import CommitId
 from holdfast.connectors.delta.library import TRIES, DeltaLog, shorten, unknown
 from holdfast.connectors.delta.log_lines import written
 from holdfast.connectors.delta.log_tail import Astray, CannotLink, Tail
-from holdfast.connectors.delta.staged_files import File
+from holdfast.connectors.delta.staged_files import DeltaFile
 from holdfast.connectors.delta.types import from_delta
-from holdfast.connectors.lake.location import Place, no_table
+from holdfast.connectors.lake.location import Location, no_table
 from holdfast.model.table import Column
 
 KEPT_MOST = 1000
@@ -23,14 +23,14 @@ class Tails:
         self._kept: dict[tuple[str, str], Tail] = {}
         self._only_library: set[str] = set()
 
-    def latest(self, place: Place, user: str) -> "DeltaLog | TailLog":
+    def latest(self, place: Location, user: str) -> "DeltaLog | TailLog":
         """Return the state of a table as it is now.  Raises UserError if there is no table."""
         found = self.find(place, user)
         if found is None:
             raise no_table("Delta", place)
         return found
 
-    def find(self, place: Place, user: str = "") -> "DeltaLog | TailLog | None":
+    def find(self, place: Location, user: str = "") -> "DeltaLog | TailLog | None":
         """Return the state of a table as it is now; None if there is no table.
 
         Without a user nothing can be committed on top of it.
@@ -61,7 +61,7 @@ class Tails:
         """Read the table anew next time."""
         self._kept.pop(key, None)
 
-    def leave_to_library(self, place: Place) -> None:
+    def leave_to_library(self, place: Location) -> None:
         """Commit to this table only with the library from now on."""
         self._only_library.add(place.path)
 
@@ -69,7 +69,7 @@ class Tails:
 class TailLog:
     """The state of one table as its tail tells it, and a commit on top of it."""
 
-    def __init__(self, kept: Tails, place: Place, tail: Tail) -> None:
+    def __init__(self, kept: Tails, place: Location, tail: Tail) -> None:
         self.place = place
         self._kept = kept
         self._tail = tail
@@ -98,7 +98,7 @@ class TailLog:
         assert user == self._tail.user, "a tail is for one user"
         return self._tail.number
 
-    def add(self, identifier: CommitId, files: Sequence[File]) -> bool:
+    def add(self, identifier: CommitId, files: Sequence[DeltaFile]) -> bool:
         """Add files and the number on top of this state; False if the state has moved on."""
         assert identifier.user == self._tail.user, "a tail is for one user"
         key = self.place.path, identifier.user

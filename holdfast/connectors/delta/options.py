@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from holdfast.connect.options import option, options
-from holdfast.connectors.lake.location import Place, place_problem, same_place
+from holdfast.connectors.lake.location import Location, place_problem, same_place
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
 from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
 from holdfast.model.secret import Secret
@@ -57,9 +57,9 @@ class DeltaSinkOptions(MarkDoneOptions):
         return f"{(self.warehouse or '').rstrip('/')}/{self.database}.db/{self.table}"
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Location:
         """Where the table is."""
-        return Place(self.url, self.s3)
+        return Location(self.url, self.s3)
 
     @property
     def s3(self) -> dict[str, str]:

@@ -25,7 +25,7 @@ FOLDER_MAX = 250
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class DeltaFile:
     """One file of a commit.  Paths are below the table."""
 
     staged: str
@@ -37,14 +37,14 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class DeltaStaged:
     """What one write left out of sight in one table."""
 
     url: str
     folder: str
     columns: str
     partitions: list[str]
-    files: list[File]
+    files: list[DeltaFile]
 
     def to_plain(self) -> Plain:
         """Return this as a checkpoint stores it."""
@@ -52,14 +52,14 @@ class Staged:
         return plain
 
     @classmethod
-    def from_plain(cls, content: Plain) -> "Staged":
+    def from_plain(cls, content: Plain) -> "DeltaStaged":
         """Read what `to_plain` wrote."""
         assert isinstance(content, dict)
         stored: dict[str, Any] = dict(content)
-        return cls(**(stored | {"files": [File(**f) for f in stored["files"]]}))
+        return cls(**(stored | {"files": [DeltaFile(**f) for f in stored["files"]]}))
 
 
-def file_of(part: Part, number: int, folder: str, kinds: Mapping[str, str]) -> File:
+def file_of(part: Part, number: int, folder: str, kinds: Mapping[str, str]) -> DeltaFile:
     """Return how a staged file will be added to the table; `kinds`: by what it is partitioned."""
     texts = zip(kinds.items(), value_texts(part.partition), strict=True)
     values = {key: log_value(text, kind) for (key, kind), text in texts}
@@ -74,7 +74,7 @@ def file_of(part: Part, number: int, folder: str, kinds: Mapping[str, str]) -> F
         # Spark gives files of one task the same name in every partition, and a text may have the
         # folder of null.
         name = f"{number:05}-{name}"
-    return File(
+    return DeltaFile(
         staged=f"{folder}/{part.path}",
         final=f"{where}/{name}" if where else name,
         bytes=part.bytes,

@@ -26,12 +26,12 @@ from holdfast.connectors.delta.library import DeltaLog, check_library
 from holdfast.connectors.delta.log_tails import TailLog, Tails
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.partitions import TEXTS
-from holdfast.connectors.delta.staged_files import VERSION, Staged, file_of
+from holdfast.connectors.delta.staged_files import VERSION, DeltaStaged, file_of
 from holdfast.connectors.delta.types import from_delta, lengths, to_delta
 from holdfast.connectors.lake.fit import fit, fitted
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.location import (
-    Place,
+    Location,
     jar_problem,
     look_around,
     no_table,
@@ -189,8 +189,8 @@ vectors, the change data feed and append-only tables are written to as they are.
         """Remove what is staged for a job, or for former attempts of a task of it."""
         sweep(self.options.place, leftovers)
 
-    def _place(self, url: str) -> Place:
-        return Place(url, self.options.s3)
+    def _place(self, url: str) -> Location:
+        return Location(url, self.options.s3)
 
     def _prepare(
         self, table: Table, options: DeltaSinkOptions, opening: Opening, make: bool = True
@@ -284,7 +284,7 @@ vectors, the change data feed and append-only tables are written to as they are.
         if not parts:
             place.remove(folder)
             return
-        staged = Staged(
+        staged = DeltaStaged(
             url=place.plain_url,  # absolute: a commit may be made in another working folder
             folder=folder,
             columns=_columns(log, ready.table.names),
@@ -300,7 +300,7 @@ def _makes_anew(options: DeltaSinkOptions) -> bool:
 
 
 def _stage(
-    rows: Rows, folder: Place, kinds: Mapping[str, str], rows_max: int, about: str
+    rows: Rows, folder: Location, kinds: Mapping[str, str], rows_max: int, about: str
 ) -> list[Part]:
     """Let Spark write rows into a folder, without the columns of `kinds`, by which it sorts."""
     parts = None if kinds else stage_batches(rows, folder, rows_max=rows_max)
@@ -341,11 +341,11 @@ def _partitions(committable: Committable) -> Iterator[Partition]:
             yield Partition(committable.table, staged.url, folder, tuple(file.partition.items()))
 
 
-def _staged(committable: Committable) -> Staged:
+def _staged(committable: Committable) -> DeltaStaged:
     if committable.version != VERSION:
         raise UserError(
             f"Delta cannot commit what version {committable.version} of it has staged;"
             f" this is version {VERSION}.",
             code="sink.committable_version",
         )
-    return Staged.from_plain(committable.content)
+    return DeltaStaged.from_plain(committable.content)

@@ -40,7 +40,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedFiles:
     """What one write left out of sight: (staged, final) paths, relative to the root."""
 
     root: str
@@ -58,7 +58,7 @@ class Staged:
         }
 
     @classmethod
-    def from_plain(cls, content: Plain) -> "Staged":
+    def from_plain(cls, content: Plain) -> "StagedFiles":
         """Read what `to_plain` wrote."""
         assert isinstance(content, dict)
         files = content["files"]
@@ -73,7 +73,7 @@ class Staged:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CommitLogEntry:
     """A commit as it is written down."""
 
     files: list[tuple[str, str, bool]]
@@ -89,7 +89,7 @@ def look_at(order: Order) -> Opened:
 
 def commit(
     identifier: CommitId,
-    staged: Sequence[Staged],
+    staged: Sequence[StagedFiles],
     orders: Sequence[Order] = (),
     look: Callable[[Order], Opened] = look_at,
 ) -> None:
@@ -106,7 +106,7 @@ def commit(
         log.commit(part, first.get(root), look)
 
 
-def abort(staged: Iterable[Staged]) -> None:
+def abort(staged: Iterable[StagedFiles]) -> None:
     """Remove what was staged and is not committed."""
     for one in staged:
         shutil.rmtree(Path(one.root) / one.folder, ignore_errors=True)
@@ -133,14 +133,14 @@ class _Log:
         self.user = quote(identifier.user, safe="")
         self.path = self.folder / f"{self.user}-{identifier.number}"
 
-    def check(self, staged: Sequence[Staged]) -> None:
+    def check(self, staged: Sequence[StagedFiles]) -> None:
         """Raise UserError if what this commit needs is gone, and the commit is not made."""
         missing = None if self.path.exists() else _first_missing(self.root, staged)
         if missing:
             self._done_by_others(missing)
 
     def commit(
-        self, staged: Sequence[Staged], order: Order | None, look: Callable[[Order], Opened]
+        self, staged: Sequence[StagedFiles], order: Order | None, look: Callable[[Order], Opened]
     ) -> None:
         """Write the commit down and make it, unless that was done before."""
         lower, later = self._others()
@@ -177,7 +177,9 @@ class _Log:
             if number.isdigit():
                 yield path, user, int(number)
 
-    def _written_down(self, staged: Sequence[Staged], opened: Opened | None) -> Entry | None:
+    def _written_down(
+        self, staged: Sequence[StagedFiles], opened: Opened | None
+    ) -> CommitLogEntry | None:
         """Return this commit's entry; the first process to create it decides what it says.
 
         None if this commit was done before: then others have gone on to higher numbers.
@@ -187,7 +189,7 @@ class _Log:
         if missing := _first_missing(self.root, staged):
             return self._done_by_others(missing)
         self.folder.mkdir(parents=True, exist_ok=True)
-        entry = Entry(_chosen(self.root, staged, opened), [s.folder for s in staged])
+        entry = CommitLogEntry(_chosen(self.root, staged, opened), [s.folder for s in staged])
         draft = self.folder / f".{self.path.name}.{os.getpid()}.{time.monotonic_ns()}"
         _store(draft, entry)
         try:
@@ -202,7 +204,7 @@ class _Log:
             return None
         return entry
 
-    def _done_by_others(self, missing: tuple[str, str]) -> Entry | None:
+    def _done_by_others(self, missing: tuple[str, str]) -> CommitLogEntry | None:
         """Return the entry, or None, of a commit that somebody has made since we looked.
 
         Raises UserError if nobody has: then what was staged is lost, and nothing of it shows.
@@ -213,7 +215,7 @@ class _Log:
             return _load(self.path)
         raise _lost(self.root / missing[0], self.root / missing[1])
 
-    def _finish(self, path: Path, entry: Entry) -> None:
+    def _finish(self, path: Path, entry: CommitLogEntry) -> None:
         """Move every file of an entry that is not in its place yet."""
         if entry.done:
             return
@@ -249,7 +251,7 @@ class _Log:
 
 
 def _chosen(
-    root: Path, staged: Sequence[Staged], opened: Opened | None
+    root: Path, staged: Sequence[StagedFiles], opened: Opened | None
 ) -> list[tuple[str, str, bool]]:
     """Return every move, with a free name for each file that is not to replace another."""
     taken = opened.names if opened else set[str]()
@@ -272,7 +274,7 @@ def _free(root: Path, target: str, taken: set[str]) -> str:
     return free
 
 
-def _first_missing(root: Path, staged: Sequence[Staged]) -> tuple[str, str] | None:
+def _first_missing(root: Path, staged: Sequence[StagedFiles]) -> tuple[str, str] | None:
     """Return the first (staged, final) pair of which no file is staged any more."""
     pairs = (pair for one in staged for pair in one.files)
     return next((pair for pair in pairs if not (root / pair[0]).exists()), None)
@@ -334,13 +336,13 @@ def _give_name(source: Path, target: Path) -> None:
         source.rename(target)
 
 
-def _load(path: Path) -> Entry:
+def _load(path: Path) -> CommitLogEntry:
     stored = json.loads(path.read_text())
     files = [(str(s), str(t), bool(o)) for s, t, o in stored["files"]]
-    return Entry(files, [str(f) for f in stored["folders"]], bool(stored["done"]))
+    return CommitLogEntry(files, [str(f) for f in stored["folders"]], bool(stored["done"]))
 
 
-def _store(path: Path, entry: Entry) -> None:
+def _store(path: Path, entry: CommitLogEntry) -> None:
     with path.open("x") as file:
         json.dump(asdict(entry), file)
         file.flush()

@@ -28,7 +28,7 @@ RESULT = "path string, rows bigint"
 _UNSAFE = set("\"#%'*/:=?\\{[]^\x7f") | {chr(n) for n in range(32)}
 
 
-class File(Protocol):
+class WrittenFile(Protocol):
     """A file being written."""
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -118,7 +118,7 @@ class _Writer:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         made: list[tuple[str, int]] = []
-        file: File | None = None
+        file: WrittenFile | None = None
         here: tuple[Any, ...] | None = None
         for batch in batches:
             for key, run in _runs(batch, self.plan.helpers):
@@ -154,7 +154,7 @@ class _Writer:
         attempt = f"{task.partitionId():05d}-{task.taskAttemptId()}-{number:05d}"
         return "".join(folders) + f"part-{attempt}"
 
-    def _open(self, name: str, schema: pa.Schema) -> File:
+    def _open(self, name: str, schema: pa.Schema) -> WrittenFile:
         path = Path(self.plan.folder) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         plan = self.plan

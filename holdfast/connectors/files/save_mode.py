@@ -14,7 +14,7 @@ from holdfast.connectors.files.sink_options import (
     LocalFileSinkOptions,
     SchemaSaveMode,
 )
-from holdfast.connectors.lake.location import Place, refuse_unwritable
+from holdfast.connectors.lake.location import Location, refuse_unwritable
 from holdfast.errors import UserError
 
 TRIES = 3
@@ -61,7 +61,7 @@ def look_at_folder(options: LocalFileSinkOptions) -> Iterator[str]:
     yield from problems_of(
         partial(_refuse_root, root, options),
         partial(_check_readable, root, options),
-        partial(refuse_unwritable, "LocalFile", Place(str(root))),
+        partial(refuse_unwritable, "LocalFile", Location(str(root))),
     )
 
 

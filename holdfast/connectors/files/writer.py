@@ -19,7 +19,7 @@ from holdfast.connect.sink import (
     Writing,
     modes_in,
 )
-from holdfast.connectors.files.committer import VERSION, Staged, abort, commit
+from holdfast.connectors.files.committer import VERSION, StagedFiles, abort, commit
 from holdfast.connectors.files.discovery import partitions_of
 from holdfast.connectors.files.format import Format
 from holdfast.connectors.files.names import file_name
@@ -29,7 +29,7 @@ from holdfast.connectors.files.sink_options import LocalFileSinkOptions
 from holdfast.connectors.files.staged import Part, folder_of, prepend, staged_parts
 from holdfast.connectors.files.sweep import remove_tree, safe, sweep
 from holdfast.connectors.files.writing import Layout, csv_by_spark, header_of, layout_of, stage
-from holdfast.connectors.lake.location import Place, look_around
+from holdfast.connectors.lake.location import Location, look_around
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.errors import UserError
 from holdfast.model.table import Table
@@ -77,7 +77,7 @@ file_format_type = parquet
         for options in {o.root: o for o in map(self.options_for, tables)}.values():
             yield from look_at_folder(options)
         if not tables:
-            yield from look_around(self.name, Place(self.options.root))
+            yield from look_around(self.name, Location(self.options.root))
 
     def prepare(self, tables: Sequence[Table], opening: Opening = ANYBODY) -> Sequence[Committable]:
         """Make the folder of each table, and look whether it can be written."""
@@ -129,7 +129,7 @@ file_format_type = parquet
         """Mark the partitions that are done."""
         keys = self.options.partition_by or ()
         touched = {p: None for c in commit.committables for p in _partitions(c, keys)}
-        return MarkDone(self.options, Place).heard(commit, touched, state)
+        return MarkDone(self.options, Location).heard(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove what is staged for a job, or for former attempts of a task of it."""
@@ -164,7 +164,7 @@ file_format_type = parquet
         first = taken.get(options.root, 0)
         taken[options.root] = first + len(parts)
         files = _renames(parts, options, layout, staging, first)
-        staged = Staged(
+        staged = StagedFiles(
             options.root,
             below,
             tuple((f"{below}/{source}", target) for source, target in files),
@@ -217,11 +217,11 @@ def _partitions(committable: Committable, keys: Sequence[str]) -> Iterator[Parti
             yield Partition(committable.table, staged.root, folder, tuple(values.items()))
 
 
-def _staged(committable: Committable) -> Staged:
+def _staged(committable: Committable) -> StagedFiles:
     if committable.version != VERSION:
         raise UserError(
             f"LocalFile cannot commit what version {committable.version} of it has staged;"
             f" this is version {VERSION}.",
             code="sink.committable_version",
         )
-    return Staged.from_plain(committable.content)
+    return StagedFiles.from_plain(committable.content)

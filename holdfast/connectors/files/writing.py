@@ -20,7 +20,7 @@ from holdfast.connectors.json_text import (
     storable_in_orc,
     text_of_bytes,
 )
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.parquet import write_batches
 from holdfast.errors import UserError
 from holdfast.model.table import Table
@@ -83,7 +83,7 @@ def stage(
     batches = _batches(rows, options, layout)
     if batches is not None:
         return write_batches(
-            batches, Place(folder), codec=options.spark_codec, rows_max=options.rows_max
+            batches, Location(folder), codec=options.spark_codec, rows_max=options.rows_max
         )
     return _by_frame(rows.visible, options, layout, folder)
 

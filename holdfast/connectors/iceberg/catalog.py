@@ -11,7 +11,7 @@ from holdfast.connectors.iceberg.hadoop_catalog import HadoopCatalog
 from holdfast.connectors.iceberg.library import iceberg, troubles
 from holdfast.connectors.iceberg.locations import place_of
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
-from holdfast.connectors.lake.location import Place, refuse_unwritable
+from holdfast.connectors.lake.location import Location, refuse_unwritable
 from holdfast.errors import Unavailable, UserError
 
 CATALOG_LIBRARIES = {"glue": "boto3", "hive": "thrift"}
@@ -90,7 +90,7 @@ def _is_new_file(uri: str) -> bool:
         )
     if file.exists():
         return False
-    refuse_unwritable("Iceberg", Place(str(file.parent)))
+    refuse_unwritable("Iceberg", Location(str(file.parent)))
     return True
 
 

@@ -9,9 +9,9 @@ files of the table.
 from collections.abc import Callable, Sequence
 
 from holdfast.connect.sink import CommitId
-from holdfast.connectors.iceberg.staged_files import File, Staged
+from holdfast.connectors.iceberg.staged_files import IcebergFile, IcebergStaged
 from holdfast.connectors.iceberg.table import IcebergTable
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.moves import first_gone, lost, move
 from holdfast.connectors.lake.prepare import Order, data_exists
 from holdfast.errors import Unavailable, UserError
@@ -22,7 +22,11 @@ Load = Callable[[], IcebergTable]
 
 
 def commit(
-    identifier: CommitId, load: Load, place: Place, staged: Sequence[Staged], order: Order | None
+    identifier: CommitId,
+    load: Load,
+    place: Location,
+    staged: Sequence[IcebergStaged],
+    order: Order | None,
 ) -> None:
     """Make what was staged for one table visible, and do before what the save modes say.
 
@@ -52,7 +56,11 @@ def commit(
 
 
 def check(
-    identifier: CommitId, load: Load, place: Place, staged: Sequence[Staged], order: Order | None
+    identifier: CommitId,
+    load: Load,
+    place: Location,
+    staged: Sequence[IcebergStaged],
+    order: Order | None,
 ) -> None:
     """Raise UserError if the commit is not made, and files it needs are gone."""
     files = [file for one in staged for file in one.files]
@@ -61,7 +69,7 @@ def check(
         raise lost("Iceberg", place, missing)
 
 
-def _bring(identifier: CommitId, load: Load, place: Place, files: Sequence[File]) -> bool:
+def _bring(identifier: CommitId, load: Load, place: Location, files: Sequence[IcebergFile]) -> bool:
     """Move files to where the table has them, unless somebody has; False if all is done."""
     missing = move(place, files)
     if missing and load().last(identifier.user) < identifier.number:
@@ -69,7 +77,7 @@ def _bring(identifier: CommitId, load: Load, place: Place, files: Sequence[File]
     return not missing
 
 
-def _check_columns(table: IcebergTable, staged: Sequence[Staged]) -> None:
+def _check_columns(table: IcebergTable, staged: Sequence[IcebergStaged]) -> None:
     for one in staged:
         there = table.fields(by_name=not one.numbered)
         same = all(there.get(number) == said for number, said in one.fields.items())

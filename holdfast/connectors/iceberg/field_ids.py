@@ -13,7 +13,7 @@ import pyarrow.fs as fs
 
 from holdfast.connectors.iceberg.library import iceberg
 from holdfast.connectors.iceberg.thrift import Element, list_of, split_footer
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -26,7 +26,7 @@ WRITERS = 8
 COPIED_AT_ONCE = 8 << 20
 
 
-def number_files(folder: Place, schema: "Schema") -> None:
+def number_files(folder: Location, schema: "Schema") -> None:
     """Give the fields of every staged file their numbers, where they lack some."""
     found = [
         info.path
@@ -38,7 +38,7 @@ def number_files(folder: Place, schema: "Schema") -> None:
             list(pool.map(lambda path: _number_file(folder, path, schema), found))
 
 
-def _number_file(folder: Place, path: str, schema: "Schema") -> None:
+def _number_file(folder: Location, path: str, schema: "Schema") -> None:
     with folder.files.open_input_file(path) as file:
         size = file.size()
         file.seek(size - TAIL)

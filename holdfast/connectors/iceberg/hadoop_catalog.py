@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.connectors.iceberg.library import iceberg
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
@@ -42,7 +42,7 @@ class HadoopCatalog:
     """The tables below one folder.  Without `hints`, reading a table corrects no hint."""
 
     def __init__(
-        self, name: str, warehouse: Place, properties: Mapping[str, str], *, hints: bool = True
+        self, name: str, warehouse: Location, properties: Mapping[str, str], *, hints: bool = True
     ) -> None:
         self.name = name
         self._hints = hints

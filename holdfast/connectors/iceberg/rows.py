@@ -12,13 +12,13 @@ from holdfast.connectors.iceberg.table import IcebergTable
 from holdfast.connectors.iceberg.types import numbered
 from holdfast.connectors.lake.fit import fitted
 from holdfast.connectors.lake.footers import Part, staged_parts
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.staging import stage, stage_batches
 
 
 def stage_rows(
-    rows: Rows, table: IcebergTable, options: IcebergSinkOptions, folder: Place
+    rows: Rows, table: IcebergTable, options: IcebergSinkOptions, folder: Location
 ) -> list[Part]:
     """Let Spark write rows into a folder; return its files, which know columns by their numbers."""
     names = partition_names(table.partitions)

@@ -26,7 +26,7 @@ _PLAIN_FOLDER = re.compile(r"[\w=.,+-]+(/[\w=.,+-]+)*")
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class IcebergFile:
     """One file of a commit.  Paths are below the table; what is known by column is by its number.
 
     `partition` has a text for each partition column, or None for null; bounds are Iceberg's bytes
@@ -47,7 +47,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class IcebergStaged:
     """What one write left out of sight in one table.
 
     `numbered`: whether files know columns by their numbers; if not, the table must map their names.
@@ -60,7 +60,7 @@ class Staged:
     spec: int
     fields: dict[str, str]
     numbered: bool
-    files: list[File]
+    files: list[IcebergFile]
     partitions: list[str] = field(default_factory=list)
 
     def to_plain(self) -> Plain:
@@ -69,16 +69,16 @@ class Staged:
         return plain
 
     @classmethod
-    def from_plain(cls, content: Plain) -> "Staged":
+    def from_plain(cls, content: Plain) -> "IcebergStaged":
         """Read what `to_plain` wrote."""
         assert isinstance(content, dict)
         stored: dict[str, Any] = dict(content)
-        return cls(**(stored | {"files": [File(**f) for f in stored["files"]]}))
+        return cls(**(stored | {"files": [IcebergFile(**f) for f in stored["files"]]}))
 
 
 def file_of(
     part: Part, number: int, folder: str, table: "IcebergTable", properties: Mapping[str, str]
-) -> File:
+) -> IcebergFile:
     """Return how a staged file will be added to the table; `properties` has the table's wishes."""
     values = value_texts(part.partition)
     pairs = zip(table.partitions, values, strict=True)
@@ -97,7 +97,7 @@ def file_of(
             columns[key] = stats
             if mode != "counts":
                 bounds[key] = _bounds(known[column].field_type, stats, most)
-    return File(
+    return IcebergFile(
         staged=f"{folder}/{part.path}",
         final=final,
         bytes=part.bytes,
@@ -112,7 +112,7 @@ def file_of(
     )
 
 
-def data_file(file: File, location: str, metadata: "TableMetadata") -> "DataFile":
+def data_file(file: IcebergFile, location: str, metadata: "TableMetadata") -> "DataFile":
     """Return a file as a manifest of the table has it."""
     manifest, typedef = iceberg("manifest"), iceberg("typedef")
     spec, schema = metadata.spec(), metadata.schema()

@@ -14,9 +14,9 @@ from holdfast.connectors.iceberg.append import append_to, change_of
 from holdfast.connectors.iceberg.library import iceberg, troubles
 from holdfast.connectors.iceberg.locations import place_of
 from holdfast.connectors.iceberg.replace_table import remake, shape_of, spec_of
-from holdfast.connectors.iceberg.staged_files import File, data_file
+from holdfast.connectors.iceberg.staged_files import IcebergFile, data_file
 from holdfast.connectors.iceberg.types import from_iceberg
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.prepare import Order
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.model.table import Column
@@ -153,7 +153,7 @@ class IcebergTable:
         return self._metadata.location.rstrip("/")
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Location:
         """Where the table is."""
         return place_of(self.location, self._s3)
 
@@ -188,7 +188,7 @@ class IcebergTable:
         return max(found)
 
     def add(
-        self, identifier: CommitId, files: Sequence[File], location: str, *,
+        self, identifier: CommitId, files: Sequence[IcebergFile], location: str, *,
         by_name: bool = False, order: Order | None = None,
     ) -> bool:  # fmt: skip
         """Add files and the number on top of this state; False if the state has moved on.
@@ -252,7 +252,7 @@ class IcebergTable:
         return True
 
     def _transaction(
-        self, identifier: CommitId, files: Sequence[File], location: str, by_name: bool,
+        self, identifier: CommitId, files: Sequence[IcebergFile], location: str, by_name: bool,
         order: Order | None,
     ) -> "Transaction":  # fmt: skip
         facts = {USER: identifier.user, NUMBER: str(identifier.number)}

@@ -31,12 +31,12 @@ from holdfast.connectors.iceberg.fits import check_table
 from holdfast.connectors.iceberg.locations import place_of
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.rows import stage_rows
-from holdfast.connectors.iceberg.staged_files import VERSION, Staged, file_of
+from holdfast.connectors.iceberg.staged_files import VERSION, IcebergStaged, file_of
 from holdfast.connectors.iceberg.table import NEW_TABLE, IcebergTable
 from holdfast.connectors.iceberg.tags import tag_savepoint
 from holdfast.connectors.iceberg.types import to_iceberg
 from holdfast.connectors.lake.fit import matched
-from holdfast.connectors.lake.location import Place, jar_problem, look_around, refuse_unwritable
+from holdfast.connectors.lake.location import Location, jar_problem, look_around, refuse_unwritable
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.prepare import (
     Order,
@@ -174,7 +174,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
     def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Add staged files to their tables."""
         orders = orders_of(committables)
-        parts: dict[str, list[Staged]] = {where: [] for where in orders}
+        parts: dict[str, list[IcebergStaged]] = {where: [] for where in orders}
         for one in (_staged(c) for c in committables if not c.opening):
             parts.setdefault(_where(one.table, one.location), []).append(one)
         for do in (check, commit):  # look at all tables before the first one shows any
@@ -214,7 +214,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
             if table is not None:
                 sweep(table.place, leftovers)
 
-    def _place(self, location: str) -> Place:
+    def _place(self, location: str) -> Location:
         return place_of(location, self.options.s3)
 
     def _load(self, name: Sequence[str]) -> IcebergTable | None:
@@ -298,7 +298,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
         if not parts:
             place.remove(folder)
             return
-        staged = Staged(
+        staged = IcebergStaged(
             table=table.name,
             location=table.location,
             folder=folder,
@@ -346,11 +346,11 @@ def _no_table(name: str) -> UserError:
     )
 
 
-def _staged(committable: Committable) -> Staged:
+def _staged(committable: Committable) -> IcebergStaged:
     if committable.version != VERSION:
         raise UserError(
             f"Iceberg cannot commit what version {committable.version} of it has staged;"
             f" this is version {VERSION}.",
             code="sink.committable_version",
         )
-    return Staged.from_plain(committable.content)
+    return IcebergStaged.from_plain(committable.content)

@@ -51,7 +51,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedTable:
     """A staging table and the whole name of the try it belongs to."""
 
     table: str
@@ -206,11 +206,11 @@ class Database:
         """Make sure that a user has a row in the ledger, with a number below all others."""
         raise NotImplementedError
 
-    def create_stage(self, session: Session, staged: Staged, columns: Sequence[str]) -> None:
+    def create_stage(self, session: Session, staged: StagedTable, columns: Sequence[str]) -> None:
         """Make a staging table that remembers its owner and survives a crash of the server."""
         raise NotImplementedError
 
-    def find_stages(self, session: Session) -> list[Staged]:
+    def find_stages(self, session: Session) -> list[StagedTable]:
         """Return every staging table."""
         raise NotImplementedError
 

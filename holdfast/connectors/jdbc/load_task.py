@@ -34,7 +34,7 @@ _STAGED_COLUMN = re.compile(r"(column |[\"'`.])c(\d+)(?=[\"'`:,\s]|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class LoadTask:
     """Loads the rows of one task.  Plain data, sent to Spark's workers."""
 
     database: Database

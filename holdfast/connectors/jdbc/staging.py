@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, cast
 from holdfast.connect.arrow_rows import ArrowRows, raised_by_tasks
 from holdfast.connect.rows import Rows
 from holdfast.connectors.jdbc.columns import sent, staged_name
-from holdfast.connectors.jdbc.database import STAGE, Database, Found, Loading, Staged
+from holdfast.connectors.jdbc.database import STAGE, Database, Found, Loading, StagedTable
 from holdfast.connectors.jdbc.exact import Exact, checks
-from holdfast.connectors.jdbc.load_task import RESULT, Task
+from holdfast.connectors.jdbc.load_task import RESULT, LoadTask
 from holdfast.connectors.jdbc.staged_rows import CHUNK, ORDER, PUT
 from holdfast.connectors.jdbc.target import Target
 from holdfast.model.table import KIND, SEQUENCE, Table
@@ -70,7 +70,7 @@ def stage_columns(
 
 
 def load(
-    database: Database, staged: Staged, target: Target, rows: Rows, columns: Sequence[str],
+    database: Database, staged: StagedTable, target: Target, rows: Rows, columns: Sequence[str],
     batch_rows: int, apart: bool,
 ) -> list[Chunk]:  # fmt: skip
     """Let Spark load rows; return the chunks that count.  Raises what the tasks have raised."""
@@ -84,7 +84,7 @@ def load(
     kinds = tuple(types[n].removesuffix(" NOT NULL").removesuffix(" NULL") for n in names)
     loading = Loading(staged.table, tuple(names), kinds, batch_rows, apart)
     sources, exact = target.sources, _exact(rows, target, columns)
-    task = Task(database, loading, target.ordered and made_here, sources, exact, target.shown)
+    task = LoadTask(database, loading, target.ordered and made_here, sources, exact, target.shown)
     if batches := _batches(rows, target):
         return [Chunk(*cast(list[int], one)) for one in batches.run(task.load)]
     frame = _frame(rows, target, columns, database.json_type == "jsonb")

@@ -19,7 +19,7 @@ from holdfast.connect.sink import (
     modes_in,
 )
 from holdfast.connectors.jdbc.committer import commit, drop, sweep
-from holdfast.connectors.jdbc.database import Database, Found, Session, Staged
+from holdfast.connectors.jdbc.database import Database, Found, Session, StagedTable
 from holdfast.connectors.jdbc.dialects.mysql import MySql
 from holdfast.connectors.jdbc.dialects.postgres import Postgres
 from holdfast.connectors.jdbc.look import look_at
@@ -142,7 +142,7 @@ modes need `table`.
         try:
             for number, rows in enumerate(tables):
                 committables += self._write(
-                    rows, Staged(stage_name(staging.name, number), staging.name), staging.life
+                    rows, StagedTable(stage_name(staging.name, number), staging.name), staging.life
                 )
         except BaseException:
             self._drop_quietly([content_of(c) for c in committables])  # nobody will hear of them
@@ -169,7 +169,7 @@ modes need `table`.
         address = self.options.address
         return KINDS[address.kind](address, self.options.transaction_timeout_sec)
 
-    def _write(self, rows: Rows, staged: Staged, life: str) -> list[Committable]:
+    def _write(self, rows: Rows, staged: StagedTable, life: str) -> list[Committable]:
         options, database, table = self.options_for(rows.table), self.database, rows.table
         target = target_of(options, table, table.names)
         with database.session("prepare") as session:
@@ -209,7 +209,7 @@ modes need `table`.
 
 
 def _content(
-    staged: Staged, target: Target, table: Table, options: JdbcSinkOptions, found: tuple[str, ...],
+    staged: StagedTable, target: Target, table: Table, options: JdbcSinkOptions, found: tuple[str, ...],
     apart: bool,
 ) -> Content:  # fmt: skip
     return Content(

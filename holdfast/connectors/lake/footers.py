@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.parquet import FLOATS
 
 READERS = 8
@@ -48,7 +48,7 @@ class Part:
 
 
 def staged_parts(
-    folder: Place, partitions: Sequence[str] = (), only: Container[str] | None = None
+    folder: Location, partitions: Sequence[str] = (), only: Container[str] | None = None
 ) -> list[Part]:
     """Return every staged file that has rows, or only some, in the order of their paths."""
     found = [

@@ -37,11 +37,11 @@ _PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 
 def same_place(url: str) -> str:
     """Return a URL as all that mean the same folder are written."""
-    return Place(url).path if Place(url).is_local else url.rstrip("/")
+    return Location(url).path if Location(url).is_local else url.rstrip("/")
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """A folder, as Spark, pyarrow and other libraries name it.  `s3` has Hadoop's settings."""
 
     url: str
@@ -77,9 +77,9 @@ class Place:
             given["AWS_ALLOW_HTTP"] = "true"
         return given
 
-    def below(self, *names: str) -> "Place":
+    def below(self, *names: str) -> "Location":
         """Return a folder in this one."""
-        return Place("/".join((self.url.rstrip("/"), *names)), self.s3)
+        return Location("/".join((self.url.rstrip("/"), *names)), self.s3)
 
     @property
     def spark_url(self) -> str:
@@ -147,7 +147,7 @@ def place_problem(url: str) -> str | None:
     return f"'{url}' is not a path this sink can write. Give a folder, file:///... or s3a://..."
 
 
-def refuse_unwritable(connector: str, place: Place) -> None:
+def refuse_unwritable(connector: str, place: Location) -> None:
     """Raise UserError where a folder of this machine cannot be made or written to."""
     folder = Path(place.path)
     if not place.is_local:
@@ -162,7 +162,7 @@ def refuse_unwritable(connector: str, place: Place) -> None:
     raise UserError(f"{connector} cannot write to {place.path}: {why}", code="sink.unwritable")
 
 
-def look_around(connector: str, place: Place) -> Iterator[str]:
+def look_around(connector: str, place: Location) -> Iterator[str]:
     """Yield why nothing can be written here; a place that only rows name is not looked at."""
     if not _PLACEHOLDER.search(place.url):
         yield from problems_of(partial(refuse_unwritable, connector, place))
@@ -180,7 +180,7 @@ def jar_problem(url: str, spark: Mapping[str, str]) -> str | None:
     )
 
 
-def no_table(connector: str, place: Place) -> UserError:
+def no_table(connector: str, place: Location) -> UserError:
     """Return what to say where a table is not there."""
     return UserError(
         f"{connector} cannot write to {place.url}: there is no table."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
 from holdfast.connect.sink import CommitId
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.mark_options import Action, MarkDoneOptions
 from holdfast.errors import Unavailable, UserError
 
@@ -28,7 +28,7 @@ DONE = ".done"
 
 
 def mark(
-    options: MarkDoneOptions, place: Place, done: "Partition", identifier: CommitId, now_ms: int
+    options: MarkDoneOptions, place: Location, done: "Partition", identifier: CommitId, now_ms: int
 ) -> None:
     """Do all that a job file asks for when a partition is done."""
     for action in options.mark_done.names if options.mark_done else ():
@@ -61,7 +61,7 @@ def check_report(options: MarkDoneOptions) -> None:
         )
 
 
-def _success_file(place: Place, folder: str, now_ms: int) -> None:
+def _success_file(place: Location, folder: str, now_ms: int) -> None:
     """Write Paimon's file, which says when a partition was done first and last."""
     name = f"{folder}/{SUCCESS}"
     try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.connect.sink import CommitEvent
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.mark_actions import check_report, mark
 from holdfast.connectors.lake.mark_options import MarkDoneOptions, MarkMode
 from holdfast.connectors.lake.partition_time import partition_time_ms
@@ -45,7 +45,7 @@ class MarkDone:
     """Marks the partitions of one sink.  `place` opens a table's folder; `clock` is the date."""
 
     options: MarkDoneOptions
-    place: Callable[[str], Place]
+    place: Callable[[str], Location]
     clock: Callable[[], float] = field(default=time.time)
 
     def heard(self, commit: CommitEvent, touched: Iterable[Partition], state: Plain) -> Plain:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.errors import UserError
 
 
@@ -23,7 +23,7 @@ class Moving(Protocol):
 F = TypeVar("F", bound=Moving)
 
 
-def move(place: Place, files: Sequence[F]) -> list[F]:
+def move(place: Location, files: Sequence[F]) -> list[F]:
     """Move files to where the table has them, unless somebody has; return those that are gone."""
     for file, here in zip(files, place.has(f.staged for f in files), strict=True):
         if here:
@@ -33,7 +33,7 @@ def move(place: Place, files: Sequence[F]) -> list[F]:
     return [f for f, here in zip(files, there, strict=True) if not here]
 
 
-def first_gone(place: Place, files: Sequence[F]) -> F | None:
+def first_gone(place: Location, files: Sequence[F]) -> F | None:
     """Return a file that is in neither of its places."""
     here = place.has(f.staged for f in files)
     gone = [f for f, found in zip(files, here, strict=True) if not found]
@@ -41,7 +41,7 @@ def first_gone(place: Place, files: Sequence[F]) -> F | None:
     return next((f for f, found in zip(gone, moved, strict=True) if not found), None)
 
 
-def lost(sink: str, place: Place, file: Moving) -> UserError:
+def lost(sink: str, place: Location, file: Moving) -> UserError:
     """Return the error for a file that is gone."""
     return UserError(
         f"{sink} cannot commit to {place.url}: the staged file {file.staged} is gone. Somebody has"

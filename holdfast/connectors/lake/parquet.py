@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from holdfast.connect.arrow_rows import ArrowRows
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.model.tree import Plain
 
 GROUP_BYTES = 64 << 20
@@ -65,7 +65,7 @@ class Floats:
 class ParquetWriter:
     """Writes the rows of one split, in files of at most `rows_max` rows (0: in one file)."""
 
-    folder: Place
+    folder: Location
     codec: str
     rows_max: int
     field_ids: tuple[tuple[str, int], ...]
@@ -121,7 +121,7 @@ class ParquetWriter:
 
 def write_batches(
     batches: ArrowRows,
-    folder: Place,
+    folder: Location,
     *,
     codec: str,
     rows_max: int = 0,

@@ -8,7 +8,7 @@ from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Leftovers, Staging
 from holdfast.connectors.files.sweep import folders_like, safe, safe_leftovers
 from holdfast.connectors.lake.footers import Part, staged_parts
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.parquet import write_batches
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def stage_each(
 
 def stage(
     frame: "DataFrame",
-    folder: Place,
+    folder: Location,
     *,
     partitions: Sequence[str] = (),
     rows_max: int = 0,
@@ -68,7 +68,7 @@ def stage(
 
 def stage_batches(
     rows: Rows,
-    folder: Place,
+    folder: Location,
     *,
     rows_max: int = 0,
     codec: str = "snappy",
@@ -88,7 +88,7 @@ def stage_batches(
     return staged_parts(folder, only=made)
 
 
-def sweep(place: Place, leftovers: Leftovers) -> None:
+def sweep(place: Location, leftovers: Leftovers) -> None:
     """Remove what was staged for leftovers in every table that a path with placeholders names."""
     ours = safe_leftovers(leftovers)
     for table in tables_like(place):
@@ -99,8 +99,8 @@ def sweep(place: Place, leftovers: Leftovers) -> None:
                 table.remove(f"{HIDDEN}/{entry.base_name}")
 
 
-def tables_like(place: Place) -> list[Place]:
+def tables_like(place: Location) -> list[Location]:
     """Return the folders that exist for a path, whatever its placeholders stand for."""
     if place.is_local:
-        return [Place(str(folder), place.s3) for folder in folders_like(place.path)]
+        return [Location(str(folder), place.s3) for folder in folders_like(place.path)]
     return [place] if "${" not in place.url else []

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
 from typing import Any
 
-from holdfast.connectors.paimon.types import Kind, kind_of
+from holdfast.connectors.paimon.types import PaimonKind, kind_of
 
 WORD = 8
 INLINE_MAX = 7
@@ -66,7 +66,7 @@ def _null_bytes(fields: int) -> int:
     return (fields + 63 + 8) // 64 * WORD
 
 
-def _field(value: Any, kind: Kind, at: int) -> tuple[bytes, bytes]:
+def _field(value: Any, kind: PaimonKind, at: int) -> tuple[bytes, bytes]:
     """Return the word of a field, and what stands at `at` of the row for it."""
     match kind.name:
         case "DATE":
@@ -80,7 +80,7 @@ def _field(value: Any, kind: Kind, at: int) -> tuple[bytes, bytes]:
     return struct.pack(FIXED[kind.name], value), b""
 
 
-def _decimal(value: Decimal, kind: Kind, at: int) -> tuple[bytes, bytes]:
+def _decimal(value: Decimal, kind: PaimonKind, at: int) -> tuple[bytes, bytes]:
     whole = int(value.scaleb(kind.scale, EXACT))
     if kind.precision <= COMPACT_DIGITS_MAX:
         return struct.pack("<q", whole), b""
@@ -90,7 +90,7 @@ def _decimal(value: Decimal, kind: Kind, at: int) -> tuple[bytes, bytes]:
     return struct.pack("<q", at << 32 | size), data.ljust(LARGE_DECIMAL_BYTES, b"\0")
 
 
-def _moment(value: datetime, kind: Kind, at: int) -> tuple[bytes, bytes]:
+def _moment(value: datetime, kind: PaimonKind, at: int) -> tuple[bytes, bytes]:
     since = (value if value.tzinfo else value.replace(tzinfo=UTC)) - EPOCH
     micros = since // timedelta(microseconds=1)
     millis, rest = divmod(micros, 1000)
@@ -106,7 +106,7 @@ def _text(data: bytes, at: int) -> tuple[bytes, bytes]:
     return struct.pack("<q", at << 32 | len(data)), padded
 
 
-def _value(body: bytes, at: int, kind: Kind) -> Any:
+def _value(body: bytes, at: int, kind: PaimonKind) -> Any:
     if kind.name in FIXED:
         return struct.unpack_from(FIXED[kind.name], body, at)[0]
     word = struct.unpack_from("<Q", body, at)[0]
@@ -129,7 +129,7 @@ def _value(body: bytes, at: int, kind: Kind) -> Any:
     return data.decode() if kind.name == "STRING" else data
 
 
-def _moment_of(body: bytes, at: int, kind: Kind) -> datetime:
+def _moment_of(body: bytes, at: int, kind: PaimonKind) -> datetime:
     if kind.precision <= COMPACT_SECONDS_MAX:
         millis, nanos = struct.unpack_from("<q", body, at)[0], 0
     else:

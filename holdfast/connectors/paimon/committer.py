@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from holdfast.connect.sink import CommitId
-from holdfast.connectors.lake.location import Place, no_table
+from holdfast.connectors.lake.location import Location, no_table
 from holdfast.connectors.lake.moves import first_gone, lost, move
 from holdfast.connectors.lake.prepare import Order, data_exists
 from holdfast.connectors.paimon.schema import PaimonSchema
-from holdfast.connectors.paimon.staged_files import File, Staged
+from holdfast.connectors.paimon.staged_files import PaimonFile, PaimonStaged
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 
@@ -23,7 +23,7 @@ TRIES = 10
 
 
 def commit(
-    identifier: CommitId, place: Place, staged: Sequence[Staged], order: Order | None
+    identifier: CommitId, place: Location, staged: Sequence[PaimonStaged], order: Order | None
 ) -> None:
     """Make what was staged for one table visible, and do before what the save modes say.
 
@@ -53,7 +53,7 @@ def commit(
     )
 
 
-def check(identifier: CommitId, place: Place, staged: Sequence[Staged]) -> None:
+def check(identifier: CommitId, place: Location, staged: Sequence[PaimonStaged]) -> None:
     """Raise UserError if the commit is not made, and files it needs are gone."""
     files = [file for one in staged for file in one.files]
     with _looking_again(identifier, place):
@@ -63,7 +63,7 @@ def check(identifier: CommitId, place: Place, staged: Sequence[Staged]) -> None:
 
 
 @contextmanager
-def _looking_again(identifier: CommitId, place: Place) -> Iterator[None]:
+def _looking_again(identifier: CommitId, place: Location) -> Iterator[None]:
     """Say that nobody knows what came of it where the disk fails, or where the state that was
     looked at has expired meanwhile."""
     try:
@@ -76,7 +76,7 @@ def _looking_again(identifier: CommitId, place: Place) -> Iterator[None]:
         ) from error
 
 
-def _bring(identifier: CommitId, place: Place, files: Sequence[File]) -> bool:
+def _bring(identifier: CommitId, place: Location, files: Sequence[PaimonFile]) -> bool:
     """Move files to where the table has them, unless somebody has; False if all is done."""
     missing = move(place, files)
     if missing and not _loaded(place).has(identifier, files):
@@ -84,7 +84,7 @@ def _bring(identifier: CommitId, place: Place, files: Sequence[File]) -> bool:
     return not missing
 
 
-def _loaded(place: Place) -> PaimonTable:
+def _loaded(place: Location) -> PaimonTable:
     table = PaimonTable.load(place)
     if table is None:
         raise no_table("Paimon", place)
@@ -96,7 +96,9 @@ def _shape(order: Order | None) -> PaimonSchema | None:
     return PaimonSchema(cast(dict[str, Any], order.shape)) if order and order.shape else None
 
 
-def _check_schema(table: PaimonTable, staged: Sequence[Staged], anew: PaimonSchema | None) -> None:
+def _check_schema(
+    table: PaimonTable, staged: Sequence[PaimonStaged], anew: PaimonSchema | None
+) -> None:
     """Raise UserError if files were written for other columns, keys, partitions or buckets."""
     now = anew or table.schema
     for one in staged:

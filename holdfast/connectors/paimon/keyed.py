@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from holdfast.connect.rows import Rows, aliased
 from holdfast.connectors.lake.footers import ColumnStats, Part, staged_parts
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.staging import stage
 from holdfast.connectors.paimon.bucket import bucket_sql
@@ -34,7 +34,7 @@ DELETED = 3
 
 
 def stage_keyed(
-    rows: Rows, table: PaimonTable, folder: Place, about: str, number: int
+    rows: Rows, table: PaimonTable, folder: Location, about: str, number: int
 ) -> list[Part]:
     """Let Spark write the last row of each key into a folder; return its files."""
     schema = table.schema
@@ -61,7 +61,7 @@ def stage_keyed(
     return [_known(part, folder, schema.own_keys) for part in parts]
 
 
-def deletes_in(part: Part, folder: Place) -> int:
+def deletes_in(part: Part, folder: Location) -> int:
     """Return how many rows of a file say that a key is gone."""
     stats = part.columns[KIND]
     if stats.high is not None and stats.high < DELETED:
@@ -74,7 +74,7 @@ def _sequence(schema: PaimonSchema) -> list[str]:
     return [quote(name.strip()) for name in schema.options[SEQUENCE].split(",")]
 
 
-def _known(part: Part, folder: Place, keys: Sequence[str]) -> Part:
+def _known(part: Part, folder: Location, keys: Sequence[str]) -> Part:
     """Return a file with the bounds of its keys, also where its footer leaves them out."""
     lacking = [k for k in keys if part.columns[k].low is None and part.columns[k].nulls == 0]
     if not lacking:

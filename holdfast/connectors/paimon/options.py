@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import describe, option, options, read_options
-from holdfast.connectors.lake.location import Place as TablePlace
+from holdfast.connectors.lake.location import Location as TablePlace
 from holdfast.connectors.lake.location import place_problem, same_place
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
 from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode

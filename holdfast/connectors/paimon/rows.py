@@ -9,7 +9,7 @@ from holdfast.connect.rows import Rows
 from holdfast.connectors.lake.fit import fit
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.limits import limited
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.staging import stage, stage_batches
 from holdfast.connectors.paimon.schema import PaimonSchema
@@ -28,7 +28,7 @@ CODECS = {
 }  # fmt: skip
 
 
-def stage_rows(rows: Rows, table: PaimonTable, folder: Place, about: str) -> list[Part]:
+def stage_rows(rows: Rows, table: PaimonTable, folder: Location, about: str) -> list[Part]:
     """Let Spark write rows into a folder; return its files."""
     schema = table.schema
     names = partition_names(schema.partitions)

@@ -5,18 +5,18 @@ import uuid
 
 from holdfast.connect.rows import Rows
 from holdfast.connectors.lake.footers import Part
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.refuse import refuse_nulls
 from holdfast.connectors.paimon.keyed import deletes_in, stage_keyed
 from holdfast.connectors.paimon.rows import stage_rows
-from holdfast.connectors.paimon.staged_files import Facts, Staged, file_of
+from holdfast.connectors.paimon.staged_files import Facts, PaimonStaged, file_of
 from holdfast.connectors.paimon.table import PaimonTable
 
 NUMBERS_A_MS = 1 << 20
 """The number of a row says when it was staged, with room for Java's writers, which count on."""
 
 
-def stage_table(rows: Rows, table: PaimonTable, folder: str, about: str) -> Staged:
+def stage_table(rows: Rows, table: PaimonTable, folder: str, about: str) -> PaimonStaged:
     """Write rows into a folder below a table; remove it again if there is nothing in it."""
     place, schema = table.place, table.schema
     now_ms = int(time.time() * 1000)
@@ -42,8 +42,8 @@ def stage_table(rows: Rows, table: PaimonTable, folder: str, about: str) -> Stag
         for at, (part, known) in enumerate(zip(parts, facts, strict=True))
     ]
     # Absolute: a commit may be made in another working folder.
-    return Staged(place.plain_url, folder, schema.number, schema.mark, files)
+    return PaimonStaged(place.plain_url, folder, schema.number, schema.mark, files)
 
 
-def _facts(part: Part, folder: Place, now_ms: int, number: int) -> Facts:
+def _facts(part: Part, folder: Location, now_ms: int, number: int) -> Facts:
     return Facts(now_ms, number, number, deletes_in(part, folder))

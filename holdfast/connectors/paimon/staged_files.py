@@ -25,7 +25,7 @@ _EMPTY = encode([], [])
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class PaimonFile:
     """One file of a commit.  Paths are below the table; `meta` is what a manifest says of it, with
     bytes in base64, as is the row of partition values; `values` has these as texts."""
 
@@ -66,7 +66,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class PaimonStaged:
     """What one write left out of sight in one table.
 
     `schema` and `mark`: the version of the columns that files were written with.
@@ -76,7 +76,7 @@ class Staged:
     folder: str
     schema: int
     mark: str
-    files: list[File]
+    files: list[PaimonFile]
 
     def to_plain(self) -> Plain:
         """Return this as a checkpoint stores it."""
@@ -84,14 +84,14 @@ class Staged:
         return plain
 
     @classmethod
-    def from_plain(cls, content: Plain) -> "Staged":
+    def from_plain(cls, content: Plain) -> "PaimonStaged":
         """Read what `to_plain` wrote."""
         assert isinstance(content, dict)
         stored: dict[str, Any] = dict(content)
-        return cls(**(stored | {"files": [File(**f) for f in stored["files"]]}))
+        return cls(**(stored | {"files": [PaimonFile(**f) for f in stored["files"]]}))
 
 
-def file_of(part: Part, name: str, folder: str, schema: PaimonSchema, facts: Facts) -> File:
+def file_of(part: Part, name: str, folder: str, schema: PaimonSchema, facts: Facts) -> PaimonFile:
     """Return how a staged file will be added to the table."""
     types = schema.types_of(schema.partitions)
     texts = value_texts(part.partition[: len(types)])
@@ -122,7 +122,7 @@ def file_of(part: Part, name: str, folder: str, schema: PaimonSchema, facts: Fac
         "_FILE_SOURCE": 0,
         "_VALUE_STATS_COLS": columns,
     }
-    return File(
+    return PaimonFile(
         staged=f"{folder}/{part.path}",
         final=f"{where}bucket-{bucket}/{name}",
         partition=_text(encode(values, types)),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.connect.sink import CommitId
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.prepare import Order
 from holdfast.connectors.paimon.expire import expire
 from holdfast.connectors.paimon.manifests import ADD, DELETE, Manifests, Record
@@ -26,7 +26,7 @@ from holdfast.connectors.paimon.snapshots import (
     Snapshot,
     Snapshots,
 )
-from holdfast.connectors.paimon.staged_files import File
+from holdfast.connectors.paimon.staged_files import PaimonFile
 from holdfast.errors import Unavailable, UserError
 
 VERSION = 3
@@ -36,7 +36,7 @@ EXPIRE_EVERY = 10
 class PaimonTable:
     """The state of one table as it was read, and changes on top of it."""
 
-    def __init__(self, place: Place, schema: PaimonSchema) -> None:
+    def __init__(self, place: Location, schema: PaimonSchema) -> None:
         self.place = place
         self.schema = schema
         self._path = Path(place.path)
@@ -44,7 +44,7 @@ class PaimonTable:
         self._head = self._snapshots.latest()
 
     @classmethod
-    def load(cls, place: Place) -> "PaimonTable | None":
+    def load(cls, place: Location) -> "PaimonTable | None":
         """Read the latest state; None if there is no table."""
         try:
             schema = load_schema(Path(place.path))
@@ -55,7 +55,7 @@ class PaimonTable:
             ) from error
 
     @classmethod
-    def create(cls, place: Place, schema: PaimonSchema) -> "PaimonTable":
+    def create(cls, place: Location, schema: PaimonSchema) -> "PaimonTable":
         """Create the table unless somebody has."""
         try:
             save_schema(Path(place.path), schema)
@@ -99,11 +99,13 @@ class PaimonTable:
                 return mark in one.committed
         return False
 
-    def has(self, identifier: CommitId, files: Sequence[File]) -> bool:
+    def has(self, identifier: CommitId, files: Sequence[PaimonFile]) -> bool:
         """Say whether this commit, or a later one of its user, is made."""
         return self._has(self._head, identifier, files)
 
-    def add(self, identifier: CommitId, files: Sequence[File], order: Order | None = None) -> bool:
+    def add(
+        self, identifier: CommitId, files: Sequence[PaimonFile], order: Order | None = None
+    ) -> bool:
         """Add files and the number on top of this state; False if the state has moved on.
 
         Under an order, what is there goes in the same snapshot.
@@ -115,7 +117,11 @@ class PaimonTable:
         return self._publish(entries, kind, identifier, files, order.mark if order else None)
 
     def _has(
-        self, head: Snapshot | None, identifier: CommitId, files: Sequence[File], down_to: int = 1
+        self,
+        head: Snapshot | None,
+        identifier: CommitId,
+        files: Sequence[PaimonFile],
+        down_to: int = 1,
     ) -> bool:
         last = head
         for last in self._snapshots.back_from(head, down_to):
@@ -132,7 +138,7 @@ class PaimonTable:
         return any(entry["_FILE"]["_FILE_NAME"] in names for entry in self._live(head))
 
     def _publish(
-        self, entries: Sequence[Record], kind: str, identifier: CommitId, files: Sequence[File],
+        self, entries: Sequence[Record], kind: str, identifier: CommitId, files: Sequence[PaimonFile],
         mark: str | None,
     ) -> bool:  # fmt: skip
         """Make the next snapshot; False if there is one by now."""
@@ -151,7 +157,11 @@ class PaimonTable:
         return True
 
     def _counts(
-        self, made: Snapshot, manifests: Manifests, identifier: CommitId, files: Sequence[File]
+        self,
+        made: Snapshot,
+        manifests: Manifests,
+        identifier: CommitId,
+        files: Sequence[PaimonFile],
     ) -> bool:
         """Say whether a snapshot that has its number now is the table's.
 

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 
 from holdfast.connect.sink import CommitId
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.tags import tag_of
 from holdfast.connectors.paimon.snapshots import Snapshots, link_new, read_snapshot
 from holdfast.errors import Unavailable
@@ -15,7 +15,7 @@ from holdfast.errors import Unavailable
 log = logging.getLogger("holdfast")
 
 
-def tag_savepoint(place: Place, identifier: CommitId, job: str) -> None:
+def tag_savepoint(place: Location, identifier: CommitId, job: str) -> None:
     """Tag the snapshot of a savepoint's commit in one table, unless it has its tag.
 
     Where nothing was staged since, that is the snapshot of the user's last commit before.

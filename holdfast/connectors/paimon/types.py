@@ -35,7 +35,7 @@ _TYPE = re.compile(r"([A-Z_]+)\s*(?:\((\d+)(?:,\s*(\d+))?\))?(.*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PaimonKind:
     """A type without parts: its plain name, and its digits where it has any."""
 
     name: str
@@ -44,18 +44,18 @@ class Kind:
 
 
 @cache
-def kind_of(text: str) -> Kind:
+def kind_of(text: str) -> PaimonKind:
     """Read a type without parts.  Whether it may be null does not count."""
     found = _TYPE.fullmatch(text.removesuffix(NOT_NULL).strip().upper())
     if not found:
-        return Kind(text)
+        return PaimonKind(text)
     name = _SPELLED.get(found[1], found[1])
     if name == "TIMESTAMP" and "LOCAL TIME ZONE" in found[4]:
         name = "TIMESTAMP_LTZ"
     precision, scale = _DEFAULTS.get(name, (0, 0))
     if found[2] and name not in ("STRING", "BYTES"):
         precision, scale = int(found[2]), int(found[3] or 0)
-    return Kind(name, precision, scale)
+    return PaimonKind(name, precision, scale)
 
 
 def lengths(types: Mapping[str, Any]) -> dict[str, Limit]:

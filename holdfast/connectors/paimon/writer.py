@@ -20,7 +20,7 @@ from holdfast.connect.sink import (
     modes_in,
 )
 from holdfast.connectors.lake.fit import matched
-from holdfast.connectors.lake.location import Place, look_around, no_table, refuse_unwritable
+from holdfast.connectors.lake.location import Location, look_around, no_table, refuse_unwritable
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.prepare import (
     Order,
@@ -38,7 +38,7 @@ from holdfast.connectors.paimon.manifests import check_library
 from holdfast.connectors.paimon.options import PaimonSinkOptions
 from holdfast.connectors.paimon.schema import PaimonSchema, new_schema
 from holdfast.connectors.paimon.staged import stage_table
-from holdfast.connectors.paimon.staged_files import VERSION, Staged
+from holdfast.connectors.paimon.staged_files import VERSION, PaimonStaged
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.connectors.paimon.tags import tag_savepoint
 from holdfast.errors import UserError
@@ -161,14 +161,14 @@ table (`paimon.table.write-props`), where Paimon has them.
         urls = dict.fromkeys([*orders, *(s.url for s in staged)])
         tables = {url: [s for s in staged if s.url == url] for url in urls}
         for url, part in tables.items():
-            check(identifier, Place(url), part)  # all tables, before the first one shows any
+            check(identifier, Location(url), part)  # all tables, before the first one shows any
         for url, part in tables.items():
-            commit(identifier, Place(url), part, orders.get(url))
+            commit(identifier, Location(url), part, orders.get(url))
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
         for one in (_staged(c) for c in committables if not c.opening):
-            Place(one.url).remove(one.folder)
+            Location(one.url).remove(one.folder)
 
     @property
     def listens(self) -> bool:
@@ -183,7 +183,7 @@ table (`paimon.table.write-props`), where Paimon has them.
         if self.options.marks.mark_done is None:
             return state
         touched = {p: None for c in commit.committables for p in _partitions(c)}
-        return MarkDone(self.options.marks, Place).heard(commit, touched, state)
+        return MarkDone(self.options.marks, Location).heard(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove what is staged for a job, or for former attempts of a task of it."""
@@ -295,11 +295,11 @@ def _partitions(committable: Committable) -> Iterator[Partition]:
             yield Partition(committable.table, staged.url, where, tuple(file.values.items()))
 
 
-def _staged(committable: Committable) -> Staged:
+def _staged(committable: Committable) -> PaimonStaged:
     if committable.version != VERSION:
         raise UserError(
             f"Paimon cannot commit what version {committable.version} of it has staged;"
             f" this is version {VERSION}.",
             code="sink.committable_version",
         )
-    return Staged.from_plain(committable.content)
+    return PaimonStaged.from_plain(committable.content)

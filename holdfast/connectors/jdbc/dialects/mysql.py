@@ -21,7 +21,7 @@ from holdfast.connectors.jdbc.database import (
     Name,
     Needs,
     Session,
-    Staged,
+    StagedTable,
 )
 from holdfast.connectors.jdbc.dialects.mysql_load import Inserts
 from holdfast.connectors.jdbc.grants import missing_grants
@@ -266,7 +266,7 @@ class MySql(Database):
             (key, user),
         )
 
-    def create_stage(self, session: Session, staged: Staged, columns: Sequence[str]) -> None:
+    def create_stage(self, session: Session, staged: StagedTable, columns: Sequence[str]) -> None:
         """Make a staging table; its comment names its owner."""
         comment = json.dumps({"staging": staged.owner}).replace("'", "''")
         session.run(
@@ -274,10 +274,10 @@ class MySql(Database):
             f" DEFAULT CHARACTER SET utf8mb4 COMMENT='{comment}'"
         )
 
-    def find_stages(self, session: Session) -> list[Staged]:
+    def find_stages(self, session: Session) -> list[StagedTable]:
         """Return every staging table of the database that this sink uses."""
         found = session.run(STAGES, (len(STAGE), STAGE))
-        return [Staged(table, _owner(comment)) for table, comment in found]
+        return [StagedTable(table, _owner(comment)) for table, comment in found]
 
     def drop_stage(self, session: Session, table: str) -> None:
         """Remove a staging table.  A task that still writes to it is waited for, for a while."""

@@ -20,7 +20,7 @@ from holdfast.connectors.jdbc.database import (
     Name,
     Needs,
     Session,
-    Staged,
+    StagedTable,
 )
 from holdfast.connectors.jdbc.dialects.postgres_copy import KEEP_SYNC, Binary, Text, is_natural
 from holdfast.connectors.jdbc.postgres_rights import missing_rights
@@ -248,7 +248,7 @@ class Postgres(Database):
             (key, user),
         )
 
-    def create_stage(self, session: Session, staged: Staged, columns: Sequence[str]) -> None:
+    def create_stage(self, session: Session, staged: StagedTable, columns: Sequence[str]) -> None:
         """Make a staging table; its comment names its owner."""
         comment = json.dumps({"staging": staged.owner}).replace("'", "''")
         session.run("BEGIN")
@@ -261,10 +261,10 @@ class Postgres(Database):
         )
         session.run("COMMIT")
 
-    def find_stages(self, session: Session) -> list[Staged]:
+    def find_stages(self, session: Session) -> list[StagedTable]:
         """Return every staging table of the schema that this sink uses."""
         found = session.run(STAGES, (STAGE,))
-        return [Staged(table, _owner(comment)) for table, comment in found]
+        return [StagedTable(table, _owner(comment)) for table, comment in found]
 
     def drop_stage(self, session: Session, table: str) -> None:
         """Remove a staging table and its chunks; a task that still writes there is cut off."""

@@ -20,8 +20,8 @@ from holdfast.connectors.delta.committer import commit
 from holdfast.connectors.delta.library import DeltaLog
 from holdfast.connectors.delta.log_tail import Astray, Tail
 from holdfast.connectors.delta.log_tails import TailLog, Tails
-from holdfast.connectors.delta.staged_files import File, Staged
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.delta.staged_files import DeltaFile, DeltaStaged
+from holdfast.connectors.lake.location import Location
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 
 ID = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
@@ -33,7 +33,7 @@ class World:
     """One table, the commits to it, and how often the library had to read it."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.place = path, Place(str(path))
+        self.path, self.place = path, Location(str(path))
         self.tails = Tails()
         self.loads = 0
         self.create()
@@ -42,7 +42,7 @@ class World:
         schema = json.dumps({"type": "struct", "fields": list(fields) or [ID]})
         DeltaLog.create(self.place, schema, [], properties)
 
-    def stage(self, number: int, rows: int = 1) -> Staged:
+    def stage(self, number: int, rows: int = 1) -> DeltaStaged:
         """Stage a file whose rows are numbered from a thousand times its number."""
         folder = f"_holdfast/{number}"
         (self.path / folder).mkdir(parents=True, exist_ok=True)
@@ -51,8 +51,8 @@ class World:
         pq.write_table(table, self.path / folder / name)
         size = (self.path / folder / name).stat().st_size
         stats = json.dumps({"numRecords": rows})
-        file = File(f"{folder}/{name}", name, size, rows, {}, stats)
-        return Staged(str(self.path), folder, json.dumps({"id": "long"}), [], [file])
+        file = DeltaFile(f"{folder}/{name}", name, size, rows, {}, stats)
+        return DeltaStaged(str(self.path), folder, json.dumps({"id": "long"}), [], [file])
 
     def put(self, number: int, tails: Tails | None = None, user: str = "u") -> None:
         commit(CommitId(user, number), self.place, [self.stage(number)], tails or self.tails)
@@ -77,7 +77,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     made = World(tmp_path / "t")
     load = DeltaLog.load
 
-    def counted(place: Place) -> DeltaLog | None:
+    def counted(place: Location) -> DeltaLog | None:
         made.loads += 1
         return load(place)
 
@@ -105,12 +105,12 @@ def test_a_commit_says_what_one_of_the_library_says(tmp_path: Path, keys: list[s
     names = ["city=oslo/a b.parquet", "city=ü,+/%20.parquet", f"{ascii_}.parquet", "é.parquet"]
     stats = json.dumps({"numRecords": 1, "minValues": {"id": 1.5, "city": "ü"}})
     files = [
-        File("-", name, 7, 1, dict.fromkeys(keys, value), stats)
+        DeltaFile("-", name, 7, 1, dict.fromkeys(keys, value), stats)
         for name, value in zip(names, odd, strict=True)
     ]
     fields = [ID, CITY, CITY | {"name": "day"}, AT]
     schema = json.dumps({"type": "struct", "fields": fields})
-    places = [Place(str(tmp_path / name)) for name in ("ours", "library")]
+    places = [Location(str(tmp_path / name)) for name in ("ours", "library")]
     for number, watermark in ((3, None), (4, 1700)):
         for place in places:
             log: Any = DeltaLog.create(place, schema, keys, {})
@@ -293,7 +293,7 @@ def test_a_table_that_asks_more_of_writers_is_left_to_the_library(
     tmp_path: Path, properties: dict[str, str], is_light: bool
 ) -> None:
     world = World.__new__(World)
-    world.path, world.place, world.tails = tmp_path / "t", Place(str(tmp_path / "t")), Tails()
+    world.path, world.place, world.tails = tmp_path / "t", Location(str(tmp_path / "t")), Tails()
     world.create(**properties)
     assert isinstance(world.tails.latest(world.place, "u"), TailLog) is is_light
     world.put(1)
@@ -385,7 +385,7 @@ def test_a_column_rule_is_left_to_the_library(tmp_path: Path) -> None:
     rule = ID | {"metadata": {"delta.invariants": '{"expression":{"expression":"id > 0"}}'}}
     schema = json.dumps({"type": "struct", "fields": [rule]})
     DeltaTable.create(tmp_path / "t", Schema.from_json(schema))
-    _, found = Tail.of(Place(str(tmp_path / "t")), "u")
+    _, found = Tail.of(Location(str(tmp_path / "t")), "u")
     assert found is None
 
 

@@ -17,7 +17,7 @@ from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import CommitEvent, CommitId, Committable, Leftovers
 from holdfast.connectors.iceberg import hadoop_catalog
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
-from holdfast.connectors.iceberg.staged_files import VERSION, Staged, file_of
+from holdfast.connectors.iceberg.staged_files import VERSION, IcebergStaged, file_of
 from holdfast.connectors.iceberg.table import IcebergTable
 from holdfast.connectors.iceberg.writer import IcebergSink
 from holdfast.connectors.lake.footers import staged_parts
@@ -68,7 +68,9 @@ class World:
         parts = staged_parts(table.place.below(folder))
         fields = table.fields(by_name=not numbered)
         files = [file_of(part, n, folder, table, {}) for n, part in enumerate(parts)]
-        made = Staged(table.name, table.location, folder, table.spec, fields, numbered, files)
+        made = IcebergStaged(
+            table.name, table.location, folder, table.spec, fields, numbered, files
+        )
         whole = Committable(VERSION, "db.rows", 1, files[0].bytes, made.to_plain())
         return Committable(**json.loads(json.dumps(asdict(whole))))
 
@@ -120,7 +122,7 @@ def test_the_number_outlives_the_snapshot_and_the_property(world: World) -> None
 
 
 def test_of_two_on_the_same_state_one_is_refused(world: World) -> None:
-    made = Staged.from_plain(world.stage().content)
+    made = IcebergStaged.from_plain(world.stage().content)
     old, new = world.table(), world.table()
     world.sink()._place(made.location).move(made.files[0].staged, made.files[0].final)
     assert new.add(CommitId("u", 1), made.files, made.location)
@@ -263,7 +265,7 @@ def test_a_catalog_in_a_database(sql_world: World) -> None:
     one, two = sql_world.stage(), sql_world.stage()
     for _ in range(2):
         sql_world.sink().commit(CommitId("u", 1), [one])
-    old, staged = sql_world.table(), Staged.from_plain(two.content)
+    old, staged = sql_world.table(), IcebergStaged.from_plain(two.content)
     sql_world.sink().commit(CommitId("u", 2), [two])
     assert not old.add(CommitId("u", 2), staged.files, staged.location)
     assert sql_world.ids() == [1, 2]
@@ -284,9 +286,9 @@ def test_leftovers_go_from_every_table_that_placeholders_name(
     sink = one.sink(namespace="${database_name}", table="${table_name}")
     sink.sweep(Leftovers("7", "i2"))
     place = Path(one.table().place.path)
-    assert (place / str(Staged.from_plain(dead.content).folder)).exists()
+    assert (place / str(IcebergStaged.from_plain(dead.content).folder)).exists()
     sink.sweep(Leftovers("7", "i1"))
-    assert not (place / str(Staged.from_plain(dead.content).folder)).exists()
+    assert not (place / str(IcebergStaged.from_plain(dead.content).folder)).exists()
     assert one.ids() == [2]
 
 

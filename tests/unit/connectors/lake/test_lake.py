@@ -12,7 +12,7 @@ from holdfast.connect.library import load_library
 from holdfast.connect.sink import Leftovers, Staging
 from holdfast.connectors.lake.fit import fit
 from holdfast.connectors.lake.footers import partition_values, staged_parts
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.staging import staging_folder, sweep
 from holdfast.errors import UserError
 from holdfast.model.table import Column
@@ -42,7 +42,7 @@ def test_footers_tell_what_is_in_files(tmp_path: Path) -> None:
     )
     pq.write_table(table.slice(0, 0), tmp_path / "part-1.parquet")
     (tmp_path / ".part-0.parquet.crc").write_text("x")
-    (part,) = staged_parts(Place(str(tmp_path)), ["city", "n"])
+    (part,) = staged_parts(Location(str(tmp_path)), ["city", "n"])
     assert (part.rows, part.partition, len(part.offsets)) == (3, ("a/b", "n"), 3)
     assert part.bytes == (folder / "part-0.parquet").stat().st_size
     found = {n: (s.nulls, s.low, s.high) for n, s in part.columns.items()}
@@ -95,7 +95,7 @@ def test_a_sweep_takes_leftovers_of_every_table_and_nothing_else(tmp_path: Path)
             made[table, attempt] = tmp_path / table / name
             made[table, attempt].mkdir(parents=True)
     (tmp_path / "a" / "_delta_log").mkdir()
-    sweep(Place(f"{tmp_path}/${{table_name}}"), Leftovers("7", "i1", "t", 2))
+    sweep(Location(f"{tmp_path}/${{table_name}}"), Leftovers("7", "i1", "t", 2))
     assert {key: path.exists() for key, path in made.items()} == {
         ("a", 1): False, ("a", 2): True, ("b", 1): False, ("b", 2): True,
     }  # fmt: skip
@@ -103,10 +103,10 @@ def test_a_sweep_takes_leftovers_of_every_table_and_nothing_else(tmp_path: Path)
 
 
 def test_places_have_the_name_that_each_library_wants(tmp_path: Path) -> None:
-    local = Place(f"file://{tmp_path}/a%20b")
+    local = Location(f"file://{tmp_path}/a%20b")
     assert (local.path, local.plain_url) == (f"{tmp_path}/a b", f"{tmp_path}/a b")
     assert local.spark_url == f"file://{tmp_path}/a%20b"
-    remote = Place(
+    remote = Location(
         "s3a://bucket/x/", {"fs.s3a.endpoint": "http://here:1", "fs.s3a.access.key": "k"}
     )
     assert (remote.path, remote.plain_url) == ("bucket/x", "s3://bucket/x")

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from holdfast.connect.sink import CommitId
 from holdfast.connectors.delta.library import DeltaLog
 from holdfast.connectors.delta.writer import DeltaSink
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.paimon.writer import PaimonSink
 from holdfast.errors import HoldfastError, UserError
 from tests.unit.connectors.lake.lake_tables import (
@@ -122,7 +122,7 @@ def test_l10_a_delta_feature_that_is_not_kept_is_refused_by_its_name(
 
 def test_l10_a_commit_that_the_library_refuses_is_no_lost_race(tmp_path: Path) -> None:
     with_feature(tmp_path, "clustering")
-    log = DeltaLog.load(Place(str(tmp_path / "delta")))
+    log = DeltaLog.load(Location(str(tmp_path / "delta")))
     assert log is not None
     with pytest.raises(UserError, match=r"Unsupported table features.*Nobody else has changed"):
         log.add(CommitId("u", 1), [])

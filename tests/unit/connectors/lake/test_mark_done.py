@@ -15,7 +15,7 @@ from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import read_options
 from holdfast.connect.sink import CommitEvent, CommitId
 from holdfast.connectors.lake import mark_done
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.mark_options import (
     Action,
@@ -54,7 +54,7 @@ class World:
         """Have the listener hear of the next commit; `again`: nobody remembers its answer."""
         self.number += 1
         commit = CommitEvent(CommitId("u", self.number, about.pop("watermark", None)), (), **about)
-        listener = MarkDone(self.options, Place, lambda: self.now_ms / 1000)
+        listener = MarkDone(self.options, Location, lambda: self.now_ms / 1000)
         state = listener.heard(commit, touched, self.state)
         self.state = self.state if again else json.loads(json.dumps(state))
 

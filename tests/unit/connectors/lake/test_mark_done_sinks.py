@@ -8,15 +8,15 @@ import pytest
 from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import CommitEvent, CommitId, Committable, Sink
 from holdfast.connectors.delta.options import DeltaSinkOptions
-from holdfast.connectors.delta.staged_files import File as DeltaFile
-from holdfast.connectors.delta.staged_files import Staged as DeltaStaged
+from holdfast.connectors.delta.staged_files import DeltaFile as DeltaFile
+from holdfast.connectors.delta.staged_files import DeltaStaged as DeltaStaged
 from holdfast.connectors.delta.writer import DeltaSink
-from holdfast.connectors.files.committer import Staged as LocalStaged
+from holdfast.connectors.files.committer import StagedFiles as LocalStaged
 from holdfast.connectors.files.sink_options import LocalFileSinkOptions
 from holdfast.connectors.files.writer import LocalFileSink
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
-from holdfast.connectors.iceberg.staged_files import File as IcebergFile
-from holdfast.connectors.iceberg.staged_files import Staged as IcebergStaged
+from holdfast.connectors.iceberg.staged_files import IcebergFile as IcebergFile
+from holdfast.connectors.iceberg.staged_files import IcebergStaged as IcebergStaged
 from holdfast.connectors.iceberg.writer import IcebergSink
 from holdfast.connectors.lake.mark_options import Action, Actions
 from holdfast.model.job import Mode

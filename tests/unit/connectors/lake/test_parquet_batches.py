@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from holdfast.connect.arrow_rows import MALFORMED, ArrowRows, NotArrowReadable
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.parquet import _limited, write_batches
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
@@ -77,7 +77,7 @@ def test_all_rows_are_in_the_files_that_are_reported_and_are_counted(
     batches: Make, tmp_path: Path
 ) -> None:
     given = batches([0, 100], [100, 100], [100, 130])
-    made = write_batches(given, Place(str(tmp_path / "out")), codec="snappy")
+    made = write_batches(given, Location(str(tmp_path / "out")), codec="snappy")
     assert sorted(made) == sorted(f.name for f in (tmp_path / "out").iterdir())
     assert list(made.values()) == [100, 30], "a split without rows makes no file"
     assert ids_in(tmp_path / "out", made) == list(range(130))
@@ -89,7 +89,7 @@ def test_files_are_cut_at_exactly_so_many_rows(
     batches: Make, tmp_path: Path, rows_max: int
 ) -> None:
     made = write_batches(
-        batches([0, 100], [100, 200]), Place(str(tmp_path)), codec="snappy", rows_max=rows_max
+        batches([0, 100], [100, 200]), Location(str(tmp_path)), codec="snappy", rows_max=rows_max
     )
     full, rest = divmod(100, rows_max)
     assert list(made.values()) == ([rows_max] * full + ([rest] if rest else [])) * 2
@@ -119,7 +119,7 @@ def test_batches_of_any_size_are_cut_into_runs_of_so_many_rows(
 def test_columns_have_the_numbers_that_a_table_gives_them(batches: Make, tmp_path: Path) -> None:
     ids = {"id": 3, "small": 11, "large": 4, "name": 1}
     (name,) = write_batches(
-        batches([0, 5]), Place(str(tmp_path)), codec="zstd", field_ids=ids
+        batches([0, 5]), Location(str(tmp_path)), codec="zstd", field_ids=ids
     )  # fmt: skip
     schema = pq.ParquetFile(tmp_path / name).schema_arrow
     found = {f.name: int((f.metadata or {})[b"PARQUET:field_id"]) for f in schema}
@@ -130,7 +130,7 @@ def test_columns_have_the_numbers_that_a_table_gives_them(batches: Make, tmp_pat
 def test_spark_and_arrow_read_every_codec(
     spark: SparkSession, batches: Make, tmp_path: Path, codec: str
 ) -> None:
-    made = write_batches(batches([0, 90], [90, 100]), Place(str(tmp_path)), codec=codec)
+    made = write_batches(batches([0, 90], [90, 100]), Location(str(tmp_path)), codec=codec)
     assert ids_in(tmp_path, made) == list(range(100))
     read = spark.read.parquet(*(str(tmp_path / name) for name in made))
     assert read.dtypes == list(COLUMNS.items())
@@ -144,7 +144,7 @@ def test_spark_and_arrow_read_every_codec(
 def test_columns_are_stored_as_spark_stores_them(
     spark: SparkSession, batches: Make, tmp_path: Path, codec: str
 ) -> None:
-    (name,) = write_batches(batches([0, 5]), Place(str(tmp_path / "a")), codec=codec)
+    (name,) = write_batches(batches([0, 5]), Location(str(tmp_path / "a")), codec=codec)
     frame = spark.createDataFrame([], ", ".join(f"{n} {k}" for n, k in COLUMNS.items()))
     row = frame.union(spark.sql("SELECT 1L, 1BD, 1BD, 'x'")).coalesce(1)
     row.write.option("compression", codec).parquet(str(tmp_path / "b"))
@@ -174,7 +174,7 @@ def test_files_of_a_task_that_failed_are_not_reported_and_its_rows_not_counted(
             raise OSError("the disk was busy")
 
     given = batches([0, 100], [100, 200], read=some_rows(fail_once))
-    made = write_batches(given, Place(str(tmp_path)), codec="snappy", rows_max=30)
+    made = write_batches(given, Location(str(tmp_path)), codec="snappy", rows_max=30)
     assert sum(made.values()) == given.moved.read == 200
     assert ids_in(tmp_path, made) == list(range(200))
     assert len({f.name for f in tmp_path.iterdir()} - set(made)) >= 1, "the first try had a file"
@@ -196,14 +196,14 @@ def test_what_a_task_raises_comes_out(
 
     with pytest.raises(kind, match=str(raised)) as caught:
         write_batches(
-            batches([0, 9], read=some_rows(fail)), Place(str(tmp_path)), codec="snappy"
+            batches([0, 9], read=some_rows(fail)), Location(str(tmp_path)), codec="snappy"
         )  # fmt: skip
     assert caught.value.code == code
 
 
 def test_one_task_writes_joined_rows_in_order(batches: Make, tmp_path: Path) -> None:
     joined = batches([0, 50], [50, 60], [60, 120]).joined()
-    made = write_batches(joined, Place(str(tmp_path)), codec="snappy")
+    made = write_batches(joined, Location(str(tmp_path)), codec="snappy")
     assert list(made.values()) == [120]
     assert ids_in(tmp_path, made) == list(range(120))
 
@@ -213,7 +213,7 @@ def test_columns_can_be_named_and_ordered_otherwise(batches: Make, tmp_path: Pat
     assert [(c.name, str(c.type)) for c in named.columns] == [
         ("what", "string"), ("number", "bigint"), ("twice", "bigint"),
     ]  # fmt: skip
-    (name,) = write_batches(named, Place(str(tmp_path)), codec="snappy")
+    (name,) = write_batches(named, Location(str(tmp_path)), codec="snappy")
     assert pq.read_table(tmp_path / name).to_pylist() == [
         {"what": None, "number": 0, "twice": 0},
         {"what": "row 1", "number": 1, "twice": 1},

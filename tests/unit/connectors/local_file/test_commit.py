@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.connect.sink import CommitId
-from holdfast.connectors.files.committer import Staged, abort, commit
+from holdfast.connectors.files.committer import StagedFiles, abort, commit
 from holdfast.connectors.files.opening import HIDDEN
 from holdfast.errors import UserError
 
@@ -23,7 +23,7 @@ def visible(root: Path) -> dict[str, str]:
     }
 
 
-def staged(root: Path, name: str, files: dict[str, str], replace: bool = False) -> Staged:
+def staged(root: Path, name: str, files: dict[str, str], replace: bool = False) -> StagedFiles:
     """Stage files as a write does: final name to content."""
     folder = f"{HIDDEN}/{name}"
     pairs = []
@@ -32,7 +32,7 @@ def staged(root: Path, name: str, files: dict[str, str], replace: bool = False) 
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
         pairs.append((f"{folder}/part-{number}", final))
-    return Staged(str(root), folder, tuple(pairs), replace)
+    return StagedFiles(str(root), folder, tuple(pairs), replace)
 
 
 def test_nothing_is_visible_before_the_commit_and_all_of_it_after(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_repeated_commit_changes_nothing_even_if_files_were_taken_away(tmp_pat
     one = staged(tmp_path, "s1", {"a.txt": "1", "b.txt": "2"})
     commit(ONE, [one])
     (tmp_path / "a.txt").unlink()
-    commit(ONE, [Staged.from_plain(json.loads(json.dumps(one.to_plain())))])
+    commit(ONE, [StagedFiles.from_plain(json.loads(json.dumps(one.to_plain())))])
     assert visible(tmp_path) == {"b.txt": "2"}
 
 

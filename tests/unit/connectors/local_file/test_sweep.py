@@ -11,7 +11,7 @@ from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import read_options
 from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import CommitId, Leftovers, Staging
-from holdfast.connectors.files.committer import Staged, commit
+from holdfast.connectors.files.committer import StagedFiles, commit
 from holdfast.connectors.files.opening import HIDDEN
 from holdfast.connectors.files.sweep import folders_like, safe
 from holdfast.connectors.spark import STAGED, SparkSink, SparkSinkOptions
@@ -25,12 +25,12 @@ JOB = Leftovers("7", "aa")
 
 def stage(
     root: Path, job: str = "7", life: str = "aa", attempt: int = 1, task: str = "p1-t1"
-) -> Staged:
+) -> StagedFiles:
     """Stage one file as a write does."""
     name = f"{HIDDEN}/{safe(Staging(job, task, attempt, 1, life).name)}-t0"
     (root / name).mkdir(parents=True)
     (root / name / "part-0").write_text("rows")
-    return Staged(str(root), name, ((f"{name}/part-0", f"{job}{life}{attempt}{task}.txt"),))
+    return StagedFiles(str(root), name, ((f"{name}/part-0", f"{job}{life}{attempt}{task}.txt"),))
 
 
 def left(root: Path) -> list[str]:

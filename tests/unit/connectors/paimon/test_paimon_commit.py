@@ -12,9 +12,15 @@ import pytest
 
 from holdfast.connect.sink import CommitEvent, CommitId, Committable
 from holdfast.connectors.lake.footers import staged_parts
-from holdfast.connectors.lake.location import Place
+from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.prepare import DataSaveMode
-from holdfast.connectors.paimon.staged_files import VERSION, Facts, File, Staged, file_of
+from holdfast.connectors.paimon.staged_files import (
+    VERSION,
+    Facts,
+    PaimonFile,
+    PaimonStaged,
+    file_of,
+)
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.connectors.paimon.writer import PaimonSink
 from holdfast.errors import UserError
@@ -46,7 +52,7 @@ def prepared(warehouse: Path, **props: str) -> PaimonSink:
 def staged(warehouse: Path, *numbers: int) -> list[Committable]:
     """Stage a file of rows, as a worker would."""
     where = f"_holdfast/7.i1-t-a1-s{numbers[0]}-t0"
-    place = Place(str(folder(warehouse)))
+    place = Location(str(folder(warehouse)))
     (folder(warehouse) / where).mkdir(parents=True)
     pq.write_table(
         pa.table({"id": list(numbers)}, schema=SCHEMA), folder(warehouse) / where / "part-0.parquet"
@@ -57,17 +63,17 @@ def staged(warehouse: Path, *numbers: int) -> list[Committable]:
         file_of(part, f"data-{uuid.uuid4()}-0.parquet", where, table.schema, Facts(1, 0, 0))
         for part in staged_parts(place.below(where))
     ]
-    content = Staged(place.plain_url, where, 0, table.schema.mark, files).to_plain()
+    content = PaimonStaged(place.plain_url, where, 0, table.schema.mark, files).to_plain()
     stored: dict[str, Any] = json.loads(json.dumps(content))
     return [Committable(VERSION, PLACE, len(numbers), 1, stored)]
 
 
-def files_of(made: Sequence[Committable]) -> list[File]:
-    return [file for one in made for file in Staged.from_plain(one.content).files]
+def files_of(made: Sequence[Committable]) -> list[PaimonFile]:
+    return [file for one in made for file in PaimonStaged.from_plain(one.content).files]
 
 
 def loaded(warehouse: Path) -> PaimonTable:
-    table = PaimonTable.load(Place(str(folder(warehouse))))
+    table = PaimonTable.load(Location(str(folder(warehouse))))
     assert table is not None
     return table
 
@@ -185,7 +191,7 @@ def test_one_that_wakes_after_its_turn_has_expired_changes_nothing(
         one.commit(CommitId("u", number), staged(tmp_path, number))
     late = loaded(tmp_path)
     made = staged(tmp_path, 500)
-    place = Place(str(folder(tmp_path)))
+    place = Location(str(folder(tmp_path)))
     for file in files_of(made):
         place.move(file.staged, file.final)
     for number in range(before + 1, 21):
@@ -272,8 +278,8 @@ def test_partitions_are_marked_as_the_table_options_say(tmp_path: Path) -> None:
     assert one.listens
     table = Table(TablePath.parse(PLACE), (*TABLE.columns, Column("x", Type("string"))))
     one.prepare([table])
-    content = Staged(str(folder(tmp_path)), "_holdfast/x", 0, "m", [
-        File("a", "id=3/bucket-0/data-1.parquet", "", {"id": "3"}, 0, -1, {}),
+    content = PaimonStaged(str(folder(tmp_path)), "_holdfast/x", 0, "m", [
+        PaimonFile("a", "id=3/bucket-0/data-1.parquet", "", {"id": "3"}, 0, -1, {}),
     ])  # fmt: skip
     made = (Committable(VERSION, PLACE, 1, 1, content.to_plain()),)
     state = one.listen(CommitEvent(CommitId("u", 1), made), None)
