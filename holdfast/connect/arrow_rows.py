@@ -1,9 +1,10 @@
 """Rows that Spark's tasks carry as Arrow batches, without the JVM seeing a row.
 
 A plain copy needs nothing of Spark but its scheduler: no expression is evaluated, nothing is
-sorted.  A source whose slice can be read so hands over `ArrowRows` beside the frame (`Rows.batches`);
-a sink that can write so has `ArrowRows.run` call its writer inside Spark's Python workers, once for
-each split.  What a transform returns has a frame alone, and so does whatever a sink cannot write
+sorted.  A source whose slice can be read so hands over `ArrowRows` with the frame
+(`Rows.batches`); a sink that can write so has `ArrowRows.run` call its writer inside Spark's
+Python workers, once for each split.  What a transform returns has a frame alone, and so does
+whatever a sink cannot write
 itself: the frame is always there, and always gives the same rows.
 
 Arrow reads on trust.  What it might read otherwise than Spark makes the reader raise NotPlain, and

@@ -8,6 +8,7 @@ that points at its blob.
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import ClassVar
 
 from holdfast.core.machine import TransitionTable
 
@@ -33,6 +34,8 @@ IDLE, PENDING = CheckpointStatus
 @dataclass(frozen=True, slots=True)
 class CheckpointDue:
     """It is time for a checkpoint; `term` is the leader's that gathers for it."""
+
+    label: ClassVar[str] = "CheckpointDue"
 
     kind: CheckpointKind
     term: int
@@ -66,6 +69,8 @@ class CheckpointStored:
     `clock_s` is the moment in the cluster's own time, which ages are measured by.
     """
 
+    label: ClassVar[str] = "CheckpointStored"
+
     number: int
     blob: str
     at_s: float = 0.0
@@ -82,6 +87,8 @@ class CheckpointFailed:
     meanwhile; None where nobody can say who would have.
     """
 
+    label: ClassVar[str] = "CheckpointFailed"
+
     number: int
     reason: str
     silent: tuple[tuple[str, int], ...] | None = None
@@ -94,6 +101,8 @@ class CheckpointLost:
     `untouched`: whoever says so knows that no leader has begun to commit it.
     """
 
+    label: ClassVar[str] = "CheckpointLost"
+
     number: int
     reason: str
     untouched: bool = False
@@ -103,12 +112,16 @@ class CheckpointLost:
 class BlobDropped:
     """A checkpoint that is no longer needed was removed."""
 
+    label: ClassVar[str] = "BlobDropped"
+
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class TookOver:
     """A new leader holds the record; what a former one gathered is lost."""
+
+    label: ClassVar[str] = "TookOver"
 
     term: int
 

@@ -7,6 +7,7 @@ also when the commit is found already done.
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import ClassVar
 
 from holdfast.core.checkpoint import CheckpointLost, Completed
 from holdfast.core.machine import TransitionTable
@@ -27,12 +28,16 @@ SETTLED, COMMITTING, LISTENING = CommitStatus
 class CheckpointCompleted:
     """A checkpoint has just become complete."""
 
+    label: ClassVar[str] = "CheckpointCompleted"
+
     completed: Completed
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
     """Every sink has made a checkpoint visible, or had done so before."""
+
+    label: ClassVar[str] = "Committed"
 
     number: int
     watermark: int | None
@@ -41,6 +46,8 @@ class Committed:
 @dataclass(frozen=True, slots=True)
 class Listened:
     """Every listener has run for a commit; `state` is what they must remember."""
+
+    label: ClassVar[str] = "Listened"
 
     number: int
     state: str

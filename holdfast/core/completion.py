@@ -7,6 +7,7 @@ same step that records its new attempt.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from holdfast.core.machine import TransitionTable
 from holdfast.core.task import TaskRecord, WorkerId
@@ -26,6 +27,8 @@ READING, ENDED = CompletionStatus
 class SourceEnded:
     """A task has read one of its sources to the end."""
 
+    label: ClassVar[str] = "SourceEnded"
+
     task: str
     source: str
     attempt: int
@@ -35,6 +38,8 @@ class SourceEnded:
 @dataclass(frozen=True, slots=True)
 class TasksChanged:
     """Tasks may have begun a new attempt."""
+
+    label: ClassVar[str] = "TasksChanged"
 
     tasks: tuple[TaskRecord, ...]
 

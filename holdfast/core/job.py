@@ -8,6 +8,7 @@ which one is durable without the other.
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import ClassVar
 
 from holdfast.core.checkpoint import Totals
 from holdfast.core.machine import TransitionTable
@@ -41,6 +42,8 @@ TERMINAL = (S.FINISHED, S.FAILED, S.CANCELED, S.SAVEPOINT_DONE)
 class PipelinesSeen:
     """How the job's pipelines stand, as their records say.  `at_s` is a date for people."""
 
+    label: ClassVar[str] = "PipelinesSeen"
+
     pipelines: tuple[PipelineRecord, ...]
     at_s: float = 0.0
 
@@ -49,12 +52,16 @@ class PipelinesSeen:
 class CancelAsked:
     """A user wants the job to stop; `force`: without waiting for commits that are owed."""
 
+    label: ClassVar[str] = "CancelAsked"
+
     force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SavepointWanted:
     """A user wants the job to stop with a savepoint.  The first request counts."""
+
+    label: ClassVar[str] = "SavepointWanted"
 
     request: str
 
@@ -139,6 +146,8 @@ class JobRecord:
     none.  `retained_s`: how long the saved state that it leaves is kept; 0: until it is removed.
     `forced`: its user wants an end at once.  `abandoned` is what it had not committed at its end.
     """
+
+    record_name: ClassVar[str] = "job"
 
     id: str
     incarnation: str

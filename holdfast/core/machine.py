@@ -6,8 +6,19 @@ from it.  Late and repeated events are rows too; a move without a row is a bug a
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import ClassVar, Protocol
 
 Row = tuple[StrEnum, type, StrEnum]
+
+
+class Event(Protocol):
+    """What a step takes in.
+
+    `label` names it in crash points and in the histories of the oracle, so it stays what it is
+    when the class gets a better name.
+    """
+
+    label: ClassVar[str]
 
 
 class TransitionTable:

@@ -7,6 +7,7 @@ complete checkpoint and the commit it owes; the last commit and the end.
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import ClassVar
 
 from holdfast.core import checkpoint, commit, completion, former_commits, rollback, task
 from holdfast.core.checkpoint import (
@@ -68,15 +69,21 @@ OVER = (STOPPED, FAILED, FINISHED)
 class StopAsked:
     """The job needs this pipeline no more: a cancel, a failed neighbour, a savepoint taken."""
 
+    label: ClassVar[str] = "StopAsked"
+
 
 @dataclass(frozen=True, slots=True)
 class AbandonAsked:
     """A user wants an end at once: what is complete and not visible is left to a later life."""
 
+    label: ClassVar[str] = "AbandonAsked"
+
 
 @dataclass(frozen=True, slots=True)
 class SavepointAsked:
     """The job wants a savepoint; nothing after it may become visible."""
+
+    label: ClassVar[str] = "SavepointAsked"
 
     request: str
 
@@ -85,10 +92,14 @@ class SavepointAsked:
 class SavepointDropped:
     """The savepoint as a whole failed; go on as before."""
 
+    label: ClassVar[str] = "SavepointDropped"
+
 
 @dataclass(frozen=True, slots=True)
 class PipelineDoomed:
     """Something happened that no retry mends, such as a table that refuses a commit."""
+
+    label: ClassVar[str] = "PipelineDoomed"
 
     reason: str
 
@@ -96,6 +107,8 @@ class PipelineDoomed:
 @dataclass(frozen=True, slots=True)
 class FormerMoved:
     """A commit of a former life was made, or its listeners have run; `index`: of which one."""
+
+    label: ClassVar[str] = "FormerMoved"
 
     index: int
     what: Committed | Listened
@@ -158,6 +171,8 @@ class Failure:
 @dataclass(frozen=True, slots=True)
 class PipelineRecord:
     """All durable state of one pipeline of one incarnation of a job."""
+
+    record_name: ClassVar[str] = "pipeline"
 
     job: str
     incarnation: str

@@ -7,6 +7,7 @@ removes it or its time is over, whatever becomes of the lives that start from it
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from holdfast.core.checkpoint import Completed, Totals
 from holdfast.core.job import JobRecord, JobStatus
@@ -68,6 +69,8 @@ class Saved:
     is the age of the cluster (`led_s`) when it was made; `ended_s` is a date, for people.
     `removed`: it is on its way out, and nothing may start from it.
     """
+
+    record_name: ClassVar[str] = "saved"
 
     job: str
     incarnation: str

@@ -6,6 +6,7 @@ number, so that nothing a former try still sends can be taken for the present on
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import ClassVar
 
 from holdfast.core.machine import TransitionTable
 
@@ -34,6 +35,8 @@ class WorkerId:
 class TaskPlaced:
     """The leader chose a worker for an attempt."""
 
+    label: ClassVar[str] = "TaskPlaced"
+
     task: str
     attempt: int
     place: WorkerId
@@ -42,6 +45,8 @@ class TaskPlaced:
 @dataclass(frozen=True, slots=True)
 class TaskStarted:
     """A worker says that it runs an attempt.  `at_s` is the date, `clock_s` the cluster's time."""
+
+    label: ClassVar[str] = "TaskStarted"
 
     task: str
     attempt: int
@@ -57,6 +62,8 @@ class TaskFailed:
     `fatal`: it would fail again however often it is tried.
     """
 
+    label: ClassVar[str] = "TaskFailed"
+
     task: str
     attempt: int
     place: WorkerId
@@ -67,6 +74,8 @@ class TaskFailed:
 @dataclass(frozen=True, slots=True)
 class WorkerLost:
     """A worker incarnation is gone for good; `why` is what it last said of itself."""
+
+    label: ClassVar[str] = "WorkerLost"
 
     incarnation: str
     why: str = ""
@@ -81,6 +90,8 @@ class WorkerLost:
 class TaskMoves:
     """An attempt is to go on elsewhere, on a worker that has room; None: it stays after all."""
 
+    label: ClassVar[str] = "TaskMoves"
+
     task: str
     attempt: int
     place: WorkerId
@@ -91,15 +102,21 @@ class TaskMoves:
 class TaskHandedOver:
     """What an attempt has done is in a complete checkpoint: the next one goes on from there."""
 
+    label: ClassVar[str] = "TaskHandedOver"
+
 
 @dataclass(frozen=True, slots=True)
 class TaskRolledBack:
     """The pipeline goes back to an earlier checkpoint: what this attempt did counts no more."""
 
+    label: ClassVar[str] = "TaskRolledBack"
+
 
 @dataclass(frozen=True, slots=True)
 class TaskOver:
     """The pipeline needs this task no more."""
+
+    label: ClassVar[str] = "TaskOver"
 
 
 TASK = TransitionTable(

@@ -13,6 +13,7 @@ import msgspec
 
 from holdfast.core.checkpoint import CheckpointStored, Completed, Pending
 from holdfast.core.job import JobRecord, JobStatus
+from holdfast.core.machine import Event
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.task import TaskRecord, TaskStatus
 
@@ -184,7 +185,7 @@ def follow_job(trail: EventHistory, old: JobRecord, new: JobRecord, seen: Moment
 
 
 def follow_pipeline(
-    trail: EventHistory, old: PipelineRecord, new: PipelineRecord, event: object, seen: Moment
+    trail: EventHistory, old: PipelineRecord, new: PipelineRecord, event: Event, seen: Moment
 ) -> EventHistory:
     """Return the trail after a change of a pipeline."""
     before, pending = old.checkpoints.pending, new.checkpoints.pending
@@ -221,7 +222,7 @@ def _over(
     pending: Pending,
     old: PipelineRecord,
     new: PipelineRecord,
-    event: object,
+    event: Event,
     seen: Moment,
 ) -> Checked:
     known = under if under and under.pending == pending else None

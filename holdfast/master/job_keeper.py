@@ -20,6 +20,7 @@ from holdfast.core.job import (
     owed,
     step,
 )
+from holdfast.core.machine import Event
 from holdfast.core.pipeline import (
     ACTIVE,
     AbandonAsked,
@@ -84,13 +85,13 @@ class JobKeeper(Keeper[JobRecord]):
         """Whether the job is over; its record is then its tombstone."""
         return self.state.status in TERMINAL
 
-    def decide(self, event: object) -> JobRecord:
+    def decide(self, event: Event) -> JobRecord:
         return step(self.state, event)
 
     def owed(self) -> tuple[Effect, ...]:
         return owed(self.state, self._pipelines())
 
-    def follow(self, new: JobRecord, event: object) -> EventHistory:
+    def follow(self, new: JobRecord, event: Event) -> EventHistory:
         return follow_job(self.trail, self.state, new, self.seen())
 
     async def tell(self, **said: list[str]) -> None:
@@ -110,7 +111,7 @@ class JobKeeper(Keeper[JobRecord]):
             self.vault.ended(f"{self.state.id}/{self.state.incarnation}", self.revision)
         self.changed()
 
-    async def handle(self, event: object) -> None:
+    async def handle(self, event: Event) -> None:
         """Decide about the job while no pipeline of it changes.
 
         The step to a terminal status must see how the pipelines stand, and be the last thing that

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from holdfast.core.job import JobRecord
+from holdfast.core.machine import Event
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.errors import Fenced
 from holdfast.master import event_log as trails
@@ -39,7 +40,7 @@ class Keeper(Generic[S]):
         self._doing: dict[object, asyncio.Task[None]] = {}
         self._beside: set[asyncio.Task[None]] = set()
 
-    def decide(self, event: object) -> S:
+    def decide(self, event: Event) -> S:
         """Return the state after an event; the core's `step`."""
         raise NotImplementedError
 
@@ -62,7 +63,7 @@ class Keeper(Generic[S]):
     def trail(self, trail: EventHistory) -> None:
         self._trail = trail
 
-    def follow(self, new: S, event: object) -> EventHistory:
+    def follow(self, new: S, event: Event) -> EventHistory:
         """Return what is to be told of the record once it stands so."""
         raise NotImplementedError
 
@@ -87,7 +88,7 @@ class Keeper(Generic[S]):
     def saved(self) -> None:
         """Hear that the state has changed durably."""
 
-    async def handle(self, event: object) -> None:
+    async def handle(self, event: Event) -> None:
         """Take in an event: decide, save, then start what is owed."""
         async with self.turn:
             if self.closed:
@@ -95,7 +96,7 @@ class Keeper(Generic[S]):
             new = self.decide(event)
             if new != self.state:
                 # Raises Fenced if a later term has written; then nothing below may run.
-                label = f"{type(new).__name__.lower()}.{type(event).__name__}"
+                label = f"{new.record_name}.{event.label}"
                 trail = self.follow(new, event)
                 tells = trail.grown(self.trail)
                 beside = self.beside(new)

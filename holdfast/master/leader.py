@@ -10,6 +10,7 @@ from typing import Any
 
 from holdfast.core.completion import SourceEnded
 from holdfast.core.job import CancelAsked, JobRecord, JobStatus, SavepointWanted
+from holdfast.core.machine import Event
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.placement import Placed, Wanted, place
 from holdfast.core.saved_state import Saved
@@ -218,7 +219,7 @@ class Leader(Cabinet):
         if not self.loaded:
             raise Unavailable("This master has just begun to lead. Ask again in a moment.")
 
-    async def _want(self, job: str, event: object) -> JobRecord:
+    async def _want(self, job: str, event: Event) -> JobRecord:
         """Make a wish durable; return how the job stands then, which may be gone meanwhile."""
         self._check_loaded()
         self._check_whole(job)
@@ -349,7 +350,7 @@ class Leader(Cabinet):
             self._changed.set()
             return
         wanted, keeper = choice.wanted, self._part(choice.wanted)
-        event: object = TaskPlaced(wanted.task, wanted.attempt, choice.place)
+        event: Event = TaskPlaced(wanted.task, wanted.attempt, choice.place)
         if wanted.moving:
             task = _task(keeper, wanted.task)
             if task is None or task.place is None or task.attempt != wanted.attempt:

@@ -31,6 +31,7 @@ from holdfast.core.effects import (
 )
 from holdfast.core.gather import CheckpointRound, StagedCommittable, TaskAck
 from holdfast.core.job import JobRecord, JobStatus
+from holdfast.core.machine import Event
 from holdfast.core.pipeline import ACTIVE, PipelineDoomed, PipelineRecord, step, wanted
 from holdfast.core.task import TaskFailed
 from holdfast.errors import Fenced, OutcomeUnknown, Unavailable, UserError
@@ -85,7 +86,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         self.deaf = False  # whether nobody listens to the commit that is being made
         self.taken_s = desk.time.now()
 
-    def decide(self, event: object) -> PipelineRecord:
+    def decide(self, event: Event) -> PipelineRecord:
         if isinstance(event, CheckpointStored) and self.job().status is JobStatus.CANCELING:
             # The cancel came first, and nothing that was not complete by then may become visible.
             event = CheckpointFailed(event.number, "the job is being cancelled")
@@ -102,7 +103,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         due = effects.owed(self.state) if self.taken_over else ()
         return tuple(e for e in due if not isinstance(e, DropBlob) or e.number not in self.dropped)
 
-    def follow(self, new: PipelineRecord, event: object) -> EventHistory:
+    def follow(self, new: PipelineRecord, event: Event) -> EventHistory:
         return follow_pipeline(self.trail, self.state, new, event, self.seen())
 
     def saved(self) -> None:

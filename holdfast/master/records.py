@@ -36,14 +36,14 @@ def decode(kind: type[R], value: bytes) -> R:
         version = msgspec.json.decode(envelope["version"])
         if version != VERSION:
             raise RecordUnreadable(
-                f"A {kind.__name__.lower()} record has version {version}; this Holdfast knows"
+                f"A {kind.record_name} record has version {version}; this Holdfast knows"
                 f" {VERSION}. Upgrade this master before it may lead.",
                 code="record.version",
             )
         return msgspec.json.decode(envelope["record"], type=kind)
     except (msgspec.DecodeError, KeyError) as error:
         raise RecordUnreadable(
-            f"A {kind.__name__.lower()} record cannot be read: {error}.", code="record.damaged"
+            f"A {kind.record_name} record cannot be read: {error}.", code="record.damaged"
         ) from error
 
 

@@ -25,6 +25,7 @@ from holdfast.master.ports import (
     Workers,
 )
 from holdfast.store.contract import Change, Delete, Guard, Item, Put, Store
+from holdfast.wire.codec import NAMES
 from holdfast.wire.messages import BarrierAck, EndReport, TaskKey, ToLeader, ToWorker
 
 FOLDER = "HOLDFAST_EVENTS"
@@ -119,7 +120,7 @@ class _Workers:
         self._tracer = tracer
 
     def send(self, incarnation: str, message: ToWorker) -> None:
-        facts: dict[str, Any] = {"order": type(message).__name__, "term": message.term}
+        facts: dict[str, Any] = {"order": NAMES[type(message)], "term": message.term}
         key = getattr(message, "key", None)
         if key is not None:
             facts |= task_facts(key, message.attempt)  # type: ignore[union-attr]

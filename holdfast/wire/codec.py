@@ -4,6 +4,8 @@ A frame is `[version, type, fields]`.  A version or type this code does not know
 a value of another type is an error, never a guess: the link is closed, and both sides say why.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from holdfast.errors import HoldfastError
@@ -26,13 +28,24 @@ VERSION = 1
 FRAME_BYTES_MAX = 64 * 1024 * 1024
 """The largest frame: an answer to a barrier may list very many files."""
 
-KINDS = (
-    Barrier, BarrierAck, DeployTask, EndConfirmed, EndReport, Hello, LookAtJob, Looked, StopTask,
-    Welcome,
-)  # fmt: skip
+MESSAGES: Mapping[str, type[ToWorker | ToLeader]] = {
+    "Barrier": Barrier,
+    "BarrierAck": BarrierAck,
+    "DeployTask": DeployTask,
+    "EndConfirmed": EndConfirmed,
+    "EndReport": EndReport,
+    "Hello": Hello,
+    "LookAtJob": LookAtJob,
+    "Looked": Looked,
+    "StopTask": StopTask,
+    "Welcome": Welcome,
+}
+"""What a message is called on the wire.  A class may be renamed; its name here may not."""
+
+NAMES = {kind: name for name, kind in MESSAGES.items()}
 
 _DECODERS: dict[str, "msgspec.msgpack.Decoder[ToWorker | ToLeader]"] = {
-    kind.__name__: msgspec.msgpack.Decoder(kind) for kind in KINDS
+    name: msgspec.msgpack.Decoder(kind) for name, kind in MESSAGES.items()
 }
 _ENCODER = msgspec.msgpack.Encoder()
 _FRAME = msgspec.msgpack.Decoder(tuple[int, str, msgspec.Raw])
@@ -44,7 +57,7 @@ class FrameUnreadable(HoldfastError):
 
 def encode(message: ToWorker | ToLeader) -> bytes:
     """Return a message as one frame."""
-    return _ENCODER.encode((VERSION, type(message).__name__, message))
+    return _ENCODER.encode((VERSION, NAMES[type(message)], message))
 
 
 def decode(frame: bytes) -> ToWorker | ToLeader:

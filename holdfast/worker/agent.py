@@ -15,6 +15,7 @@ from typing import Any
 
 from holdfast.core.gather import TaskAck
 from holdfast.core.task import WorkerId
+from holdfast.wire.codec import NAMES
 from holdfast.wire.messages import (
     Barrier,
     BarrierAck,
@@ -163,7 +164,7 @@ class Worker:
                 attempt.confirmed.clear()
         self.term = message.term
         self._heard_s = time.monotonic()
-        self._note("took", order=type(message).__name__, term=message.term)
+        self._note("took", order=NAMES[type(message)], term=message.term)
         match message:
             case DeployTask():
                 self._deploy(message)

@@ -31,9 +31,14 @@ def expected_tables(
 
 
 def tables_of(
-    job: JobPlan, task: TaskPlan, registry: Registry, spark: "SparkSession", *, allow_python: bool = False,
+    job: JobPlan,
+    task: TaskPlan,
+    registry: Registry,
+    spark: "SparkSession",
+    *,
+    allow_python: bool = False,
     cancelled: Callable[[], bool] = lambda: False,
-) -> Mapping[str, tuple[Table, ...]]:  # fmt: skip
+) -> Mapping[str, tuple[Table, ...]]:
     """Return the tables of each stage of a task, as Spark sees them."""
     running = TaskContext(job, "plan", registry, spark, RowCounts(), cancelled, allow_python)
     run = TaskRun(running, task, 1, {})

@@ -3,12 +3,13 @@
 import json
 from typing import Any
 
+from holdfast.wire.codec import NAMES
 from holdfast.wire.messages import Barrier, BarrierAck, EndReport, TaskKey, ToWorker
 
 
 def describe(message: ToWorker) -> dict[str, Any]:
     """Return what an order says, for `Order` and `Took`."""
-    facts: dict[str, Any] = {"order": type(message).__name__, "term": message.term}
+    facts: dict[str, Any] = {"order": NAMES[type(message)], "term": message.term}
     key = getattr(message, "key", None)
     if key is not None:
         facts |= describe_task(key, message.attempt)  # type: ignore[union-attr]

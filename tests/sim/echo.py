@@ -14,6 +14,7 @@ import pytest
 
 from holdfast.core.checkpoint import TookOver
 from holdfast.core.job import PipelinesSeen
+from holdfast.core.machine import Event
 from holdfast.master.keeper import Keeper
 
 LATE_S = 3.0
@@ -26,14 +27,14 @@ def hear_twice(patch: pytest.MonkeyPatch, seed: int) -> None:
     rng = random.Random(seed)
     handle = Keeper.handle
 
-    async def twice(keeper: Keeper[Any], event: object) -> None:
+    async def twice(keeper: Keeper[Any], event: Event) -> None:
         await handle(keeper, event)
         # A leader takes a record over once, and looking again happens all the time.
         fresh = not ECHO.get() and not isinstance(event, TookOver | PipelinesSeen)
         if fresh and rng.random() < 0.5:
             keeper.spawn(partial(again, keeper, event, rng.random() * LATE_S))
 
-    async def again(keeper: Keeper[Any], event: object, seconds: float) -> None:
+    async def again(keeper: Keeper[Any], event: Event, seconds: float) -> None:
         await asyncio.sleep(seconds)
         ECHO.set(True)
         await keeper.handle(event)

@@ -209,9 +209,13 @@ modes need `table`.
 
 
 def _content(
-    staged: StagedTable, target: Target, table: Table, options: JdbcSinkOptions, found: tuple[str, ...],
+    staged: StagedTable,
+    target: Target,
+    table: Table,
+    options: JdbcSinkOptions,
+    found: tuple[str, ...],
     apart: bool,
-) -> Content:  # fmt: skip
+) -> Content:
     return Content(
         staged.table,
         (),

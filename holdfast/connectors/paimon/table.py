@@ -138,9 +138,13 @@ class PaimonTable:
         return any(entry["_FILE"]["_FILE_NAME"] in names for entry in self._live(head))
 
     def _publish(
-        self, entries: Sequence[Record], kind: str, identifier: CommitId, files: Sequence[PaimonFile],
+        self,
+        entries: Sequence[Record],
+        kind: str,
+        identifier: CommitId,
+        files: Sequence[PaimonFile],
         mark: str | None,
-    ) -> bool:  # fmt: skip
+    ) -> bool:
         """Make the next snapshot; False if there is one by now."""
         head = self._head
         manifests = Manifests(self._path, self.schema)

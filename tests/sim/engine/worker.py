@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.core.gather import Counts, Opened, StagedCommittable, TaskAck
 from holdfast.core.task import WorkerId
 from holdfast.master.ports import Incarnation
+from holdfast.wire.codec import NAMES
 from holdfast.wire.messages import (
     Barrier,
     BarrierAck,
@@ -97,7 +98,7 @@ class SimWorker:
                 held.confirmed.clear()
         self.term = message.term
         self.heard_s = self.world.loop.time()
-        self.world.note("took", order=type(message).__name__, term=message.term)
+        self.world.note("took", order=NAMES[type(message)], term=message.term)
         match message:
             case DeployTask():
                 self._deploy(message)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.core.election import Election, Standing
+from holdfast.core.machine import Event
 from holdfast.master.keeper import Keeper
 from holdfast.master.leader import Leader
 from holdfast.master.leader_store import LEADER, LeaderStore
@@ -107,13 +108,13 @@ def answer_without_proof() -> Iterator[None]:
 @mutant("effects start before the state that requires them is saved", "I11 I13 I26 I29 I48 I51",
         crash("before:pipeline.CheckpointStored"), seeds(100))  # fmt: skip
 def acting_before_saving() -> Iterator[None]:
-    async def hasty(self: Keeper[Any], event: object) -> None:
+    async def hasty(self: Keeper[Any], event: Event) -> None:
         async with self.turn:
             if self.closed:
                 return
             new = self.decide(event)
             if new != self.state:
-                label = f"{type(new).__name__.lower()}.{type(event).__name__}"
+                label = f"{new.record_name}.{event.label}"
                 self.state = new
                 self.resume()
                 self.revision = await self.desk.save(self.key, encode(new), self.revision, label)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.gather import Counts, StagedCommittable, TaskAck, Written
 from holdfast.core.task import WorkerId
-from holdfast.wire.codec import KINDS, VERSION, FrameUnreadable, decode, encode
+from holdfast.wire.codec import MESSAGES, VERSION, FrameUnreadable, decode, encode
 from holdfast.wire.messages import (
     Barrier,
     BarrierAck,
@@ -43,9 +43,18 @@ written = st.lists(st.builds(Written, text, text, number, number), max_size=2).m
 counts = st.builds(Counts, number, written)
 staged = st.lists(st.builds(StagedCommittable, number, text, plain), max_size=3).map(tuple)
 acked = st.builds(
-    TaskAck, number, text, number, st.builds(WorkerId, text, text), positions, staged, st.booleans(),
-    st.none() | number, st.booleans(), counts,
-)  # fmt: skip
+    TaskAck,
+    number,
+    text,
+    number,
+    st.builds(WorkerId, text, text),
+    positions,
+    staged,
+    st.booleans(),
+    st.none() | number,
+    st.booleans(),
+    counts,
+)
 held = st.builds(
     Held, key, number, st.none() | text, st.none() | number, st.booleans(), number, number
 )
@@ -106,8 +115,8 @@ def test_other_versions_and_types_are_refused_by_name() -> None:
 
 
 def test_no_message_is_forgotten() -> None:
-    assert all(dataclasses.is_dataclass(kind) for kind in KINDS)
-    named = {kind.__name__ for kind in KINDS}
+    assert all(dataclasses.is_dataclass(kind) for kind in MESSAGES.values())
+    named = {kind.__name__ for kind in MESSAGES.values()}
     assert named == {
         "Barrier", "BarrierAck", "DeployTask", "EndConfirmed", "EndReport", "Hello", "LookAtJob",
         "Looked", "StopTask", "Welcome",

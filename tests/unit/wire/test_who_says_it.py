@@ -4,11 +4,11 @@ from dataclasses import fields
 
 import pytest
 
-from holdfast.wire.codec import KINDS
+from holdfast.wire.codec import MESSAGES
 from holdfast.wire.messages import Hello, LookAtJob, Looked, Welcome
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", MESSAGES.values(), ids=lambda kind: kind.__name__)
 def test_a_message_carries_term_incarnation_and_attempt(kind: type) -> None:
     names = {f.name for f in fields(kind)}
     assert "term" in names

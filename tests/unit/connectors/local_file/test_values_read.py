@@ -25,9 +25,15 @@ pytestmark = pytest.mark.spark
 Make = Callable[..., Any]
 
 STAGE = Stage(
-    "Source[0]-LocalFile", Role.SOURCE, "LocalFile", Block((), SourceLocation("job.conf", 3, 1)), (), None,
-    1, SourceLocation("job.conf", 3, 1),
-)  # fmt: skip
+    "Source[0]-LocalFile",
+    Role.SOURCE,
+    "LocalFile",
+    Block((), SourceLocation("job.conf", 3, 1)),
+    (),
+    None,
+    1,
+    SourceLocation("job.conf", 3, 1),
+)
 
 
 def opened(spark: SparkSession, source: Any) -> Rows:
