@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.cli.main import main
-from holdfast.core.checkpoint import CheckpointDue, CheckpointKind, CheckpointStored, TookOver
+from holdfast.core.checkpoint import CheckpointDue, CheckpointKind, CheckpointStored, LeaderChanged
 from holdfast.core.commit import Committed
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.master import pipeline_keeper
@@ -31,7 +31,7 @@ from holdfast.master.leader import Leader
 from holdfast.master.master import Master
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.process import master_process as node
-from holdfast.wire.messages import Hello
+from holdfast.wire.messages import Heartbeat
 
 LOOK_S = 0.1
 PROFILE_S = 5.0
@@ -131,7 +131,7 @@ class Probe:
                         self.stored[keeper.key] = number, now()
                 case Committed(number) if self.stored.get(keeper.key, (0, 0.0))[0] == number:
                     self.commits.write(f"{self.stored[keeper.key][1]} {now()}\n")
-                case TookOver():
+                case LeaderChanged():
                     self.taken.add(keeper.key)
 
 
@@ -143,7 +143,7 @@ def install(probe: Probe) -> None:
     async def handled(self: PipelineKeeper, *events: object) -> None:
         await probe.watch(self, handle, *events)
 
-    async def greeted(self: Leader, message: Hello) -> None:
+    async def greeted(self: Leader, message: Heartbeat) -> None:
         await hello(self, message)
         probe.heard.add(message.incarnation)
         probe.look(self)

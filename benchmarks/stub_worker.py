@@ -25,10 +25,10 @@ from holdfast.wire.messages import (
     Barrier,
     BarrierAck,
     DeployTask,
-    Held,
-    Hello,
+    Heartbeat,
     StopTask,
     TaskKey,
+    TaskReport,
     ToLeader,
     ToWorker,
 )
@@ -117,15 +117,17 @@ class StubWorker:
             self._tell(self.hello())
             await asyncio.sleep(self._crew.beat_s)
 
-    def hello(self) -> Hello:
+    def hello(self) -> Heartbeat:
         """Return everything this worker is and holds."""
         self.sequence += 1
         held = []
         for key, running in self.tasks.items():
             running.progress += 1
             rows = ROWS * running.epochs
-            held.append(Held(key, running.attempt, None, running.progress, read=rows, written=rows))
-        return Hello(
+            held.append(
+                TaskReport(key, running.attempt, None, running.progress, read=rows, written=rows)
+            )
+        return Heartbeat(
             self.place.worker, self.place.incarnation, self.sequence, self.term, self.slots, (),
             tuple(held),
         )  # fmt: skip

@@ -7,7 +7,7 @@ from holdfast.master.explain import JobSnapshot, Queue
 from holdfast.master.journal import Journal
 from holdfast.master.leader import Leader
 from holdfast.master.ports import Ports
-from holdfast.wire.messages import Held
+from holdfast.wire.messages import TaskReport
 
 
 def scene_of(
@@ -68,7 +68,7 @@ def queue_of(leader: Leader, job: JobRecord) -> Queue:
     return Queue(place, len(waiting), holders, too_large(job, parts, leader.crew))
 
 
-def held_of(leader: Leader, job: JobRecord) -> dict[tuple[int, str], Held]:
+def held_of(leader: Leader, job: JobRecord) -> dict[tuple[int, str], TaskReport]:
     """Return what workers say they hold of a job; of several attempts the latest."""
     everything = (h for seen in leader.crew.seen.values() for h in seen.hello.held)
     mine = [h for h in everything if (h.key.job, h.key.incarnation) == (job.id, job.incarnation)]

@@ -25,7 +25,7 @@ from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
 from holdfast.plan.masking import masked_text
-from holdfast.wire.messages import Held, Load
+from holdfast.wire.messages import Load, TaskReport
 
 
 def health_told(status: JobStatus, reports: Mapping[int, HealthReport]) -> tuple[str, str]:
@@ -41,7 +41,7 @@ def detail(
     revision: int,
     leader: str,
     reports: Mapping[int, HealthReport] | None = None,
-    held: Mapping[tuple[int, str], Held] | None = None,
+    held: Mapping[tuple[int, str], TaskReport] | None = None,
     waits: Mapping[tuple[int, str], str] | None = None,
     live: bool = False,
     sight: JobStatusView | None = None,
@@ -154,12 +154,12 @@ def _load(load: Load | None) -> tuple[float | None, int | None, int | None, int 
     return load.cpu, load.cores, load.memory, load.memory_total
 
 
-def _moves(leader: Leader, incarnation: str, held: Held) -> str:
+def _moves(leader: Leader, incarnation: str, held: TaskReport) -> str:
     task = leader.roster.on(incarnation).get(held.key)
     return leader.drains.moves(held.key, task) if task and task.attempt == held.attempt else ""
 
 
-def _held(held: Held, board: StatusBoard | None, moves: str) -> HeldView:
+def _held(held: TaskReport, board: StatusBoard | None, moves: str) -> HeldView:
     key = held.key
     sight = board.lives.get(key.job) if board else None
     rate = sight.rates.get((key.pipeline, key.task)) if sight else None
@@ -174,7 +174,7 @@ def _pipeline(
     pipeline: PipelineRecord,
     status: JobStatus,
     reports: Mapping[int, HealthReport],
-    held: Mapping[tuple[int, str], Held],
+    held: Mapping[tuple[int, str], TaskReport],
     waits: Mapping[tuple[int, str], str],
     sight: JobStatusView | None,
 ) -> PipelineView:
@@ -214,7 +214,7 @@ def _pipeline(
     )
 
 
-def _task(task: TaskRecord, held: Held | None, waits: str, rate: Rate | None) -> TaskView:
+def _task(task: TaskRecord, held: TaskReport | None, waits: str, rate: Rate | None) -> TaskView:
     place = task.place
     known = held if held and held.attempt == task.attempt else None
     counts = (known.read, known.written) if known else (0, 0)

@@ -18,7 +18,7 @@ from holdfast.master.leader import Leader
 from holdfast.master.master import Master
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import Clock
-from holdfast.wire.messages import Held, TaskKey
+from holdfast.wire.messages import TaskKey, TaskReport
 
 LOOK_S = 1.0
 RATE_S = 10.0
@@ -47,12 +47,12 @@ class Rate:
     last: Point
 
     @classmethod
-    def of(cls, now_s: float, held: Held) -> "Rate":
+    def of(cls, now_s: float, held: TaskReport) -> "Rate":
         """Begin to count."""
         point = (now_s, held.read, held.written)
         return cls(held.attempt, point, point, point)
 
-    def take(self, now_s: float, held: Held) -> None:
+    def take(self, now_s: float, held: TaskReport) -> None:
         """Note how far a task is.  Another attempt counts from where it was restored."""
         before, point = self.last, (now_s, held.read, held.written)
         self.last = point
@@ -117,7 +117,7 @@ class StatusBoard:
         self.past: dict[str, JobStatusView] = {}
         self.stacks: OrderedDict[tuple[TaskKey, int], str] = OrderedDict()
 
-    def failed(self, held: Held) -> None:
+    def failed(self, held: TaskReport) -> None:
         """Hear from a worker where a failure came from."""
         self.stacks[held.key, held.attempt] = held.stack
         while len(self.stacks) > STACKS_KEPT:

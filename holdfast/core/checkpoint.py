@@ -118,10 +118,10 @@ class BlobDropped:
 
 
 @dataclass(frozen=True, slots=True)
-class TookOver:
+class LeaderChanged:
     """A new leader holds the record; what a former one gathered is lost."""
 
-    label: ClassVar[str] = "TookOver"
+    label: ClassVar[str] = "LeaderChanged"
 
     term: int
 
@@ -133,14 +133,14 @@ CHECKPOINT = TransitionTable(
         (IDLE, CheckpointDue, PENDING),
         (IDLE, CheckpointStored, IDLE),  # of a checkpoint that was aborted meanwhile
         (IDLE, CheckpointFailed, IDLE),  # late
-        (IDLE, TookOver, IDLE),
+        (IDLE, LeaderChanged, IDLE),
         (IDLE, CheckpointLost, IDLE),  # the one before it is the latest again
         (IDLE, BlobDropped, IDLE),
         (PENDING, CheckpointStored, IDLE),
         (PENDING, CheckpointStored, PENDING),  # of a former number
         (PENDING, CheckpointFailed, IDLE),
         (PENDING, CheckpointFailed, PENDING),  # of a former number
-        (PENDING, TookOver, IDLE),
+        (PENDING, LeaderChanged, IDLE),
         (PENDING, BlobDropped, PENDING),
     ],
 )
@@ -239,7 +239,7 @@ def step(old: Checkpoints, event: object) -> Checkpoints:
             new = _without(old, number)
         case BlobDropped(number):
             new = replace(old, kept=tuple(c for c in old.kept if c.number != number))
-        case TookOver(term) if old.pending and old.pending.term != term:
+        case LeaderChanged(term) if old.pending and old.pending.term != term:
             new = _failed(old, "the leader that gathered for it is gone")
     CHECKPOINT.check(old.status, event, new.status)
     return new

@@ -44,10 +44,10 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
-class Listened:
+class HooksFinished:
     """Every listener has run for a commit; `state` is what they must remember."""
 
-    label: ClassVar[str] = "Listened"
+    label: ClassVar[str] = "HooksFinished"
 
     number: int
     state: str
@@ -59,18 +59,18 @@ COMMIT = TransitionTable(
         # from       on                   to
         (SETTLED, CheckpointCompleted, COMMITTING),
         (SETTLED, Committed, SETTLED),  # a former leader's commit, confirmed late
-        (SETTLED, Listened, SETTLED),
+        (SETTLED, HooksFinished, SETTLED),
         (COMMITTING, CheckpointCompleted, COMMITTING),  # commits may lag behind checkpoints
         (COMMITTING, Committed, LISTENING),
         (COMMITTING, Committed, COMMITTING),  # of an earlier number
-        (COMMITTING, Listened, COMMITTING),
+        (COMMITTING, HooksFinished, COMMITTING),
         (COMMITTING, CheckpointLost, COMMITTING),  # a later one, whose turn had not come
         (COMMITTING, CheckpointLost, SETTLED),
         (LISTENING, CheckpointCompleted, LISTENING),
         (LISTENING, Committed, LISTENING),
-        (LISTENING, Listened, SETTLED),
-        (LISTENING, Listened, COMMITTING),  # the next one waits
-        (LISTENING, Listened, LISTENING),  # of an earlier number
+        (LISTENING, HooksFinished, SETTLED),
+        (LISTENING, HooksFinished, COMMITTING),  # the next one waits
+        (LISTENING, HooksFinished, LISTENING),  # of an earlier number
         (LISTENING, CheckpointLost, LISTENING),
     ],
 )
@@ -109,7 +109,7 @@ def step(old: Commits, event: object) -> Commits:
                 through=number,
                 watermark=later(old.watermark, watermark),
             )
-        case Listened(number, state) if old.status is LISTENING and old.through == number:
+        case HooksFinished(number, state) if old.status is LISTENING and old.through == number:
             new = replace(old, listened=number, listeners=state)
         case CheckpointLost(number):
             # Those after it may lack what only this one held.

@@ -14,7 +14,7 @@ from holdfast.core.task import TaskRecord, TaskStatus, WorkerId
 
 
 @dataclass(frozen=True, slots=True)
-class FindPlace:
+class PlaceTask:
     """Choose a worker for an attempt."""
 
     task: str
@@ -33,7 +33,7 @@ class Deploy:
 
 
 @dataclass(frozen=True, slots=True)
-class GiveUp:
+class RestartStuckTask:
     """Start an attempt anew that runs, stands still and answers no checkpoint."""
 
     task: str
@@ -50,7 +50,7 @@ class StartCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Gather:
+class CollectAcks:
     """Send barriers for the pending checkpoint and gather the answers."""
 
     number: int
@@ -91,9 +91,16 @@ class FinishFormer:
 
 
 Effect = (
-    FindPlace | Deploy | GiveUp | StartCheckpoint | Gather | Commit | Listen | DropBlob
+    PlaceTask
+    | Deploy
+    | RestartStuckTask
+    | StartCheckpoint
+    | CollectAcks
+    | Commit
+    | Listen
+    | DropBlob
     | FinishFormer
-)  # fmt: skip
+)
 
 
 def owed(pipeline: PipelineRecord) -> tuple[Effect, ...]:
@@ -134,7 +141,7 @@ def _tasks(pipeline: PipelineRecord) -> list[Effect]:
     effects: list[Effect] = []
     for task in pipeline.tasks:
         if task.status is TaskStatus.WAITING:
-            effects.append(FindPlace(task.id, task.attempt, task.slots))
+            effects.append(PlaceTask(task.id, task.attempt, task.slots))
         elif task.status is TaskStatus.PLACED:
             assert task.place
             effects.append(Deploy(task.id, task.attempt, task.place, restore_from(pipeline)))
@@ -142,7 +149,7 @@ def _tasks(pipeline: PipelineRecord) -> list[Effect]:
             assert task.place
             times = _unanswered(pipeline, task)
             if 0 < pipeline.policy.tolerable_failures <= times:
-                effects.append(GiveUp(task.id, task.attempt, task.place, times))
+                effects.append(RestartStuckTask(task.id, task.attempt, task.place, times))
     return effects
 
 
@@ -156,7 +163,7 @@ def _unanswered(pipeline: PipelineRecord, task: TaskRecord) -> int:
 def _checkpoints(pipeline: PipelineRecord) -> list[Effect]:
     pending = pipeline.checkpoints.pending
     if pending:
-        return [Gather(pending.number, pending.kind, pipeline.commits.through)]
+        return [CollectAcks(pending.number, pending.kind, pipeline.commits.through)]
     kinds = [CheckpointKind.SAVEPOINT, CheckpointKind.FINAL]
     # Periodic ones wait for the keeper's timer, unless a task is to go on elsewhere.  After a
     # failure that waits for the timer, too.

@@ -7,7 +7,7 @@ them: whatever of them is visible already is found so by the sinks themselves.
 from dataclasses import dataclass, replace
 
 from holdfast.core.checkpoint import Completed
-from holdfast.core.commit import Committed, Listened
+from holdfast.core.commit import Committed, HooksFinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,14 @@ class Former:
         return not self.waiting and self.unheard is None
 
 
-def step(old: Former, event: Committed | Listened) -> Former:
+def step(old: Former, event: Committed | HooksFinished) -> Former:
     """Return what is left after one commit, or after its listeners."""
     match event:
         case Committed(number) if not old.unheard and old.waiting[:1]:
             first = old.waiting[0]
             if first.number == number:
                 return replace(old, waiting=old.waiting[1:], unheard=first)
-        case Listened(number) if old.unheard and old.unheard.number == number:
+        case HooksFinished(number) if old.unheard and old.unheard.number == number:
             return replace(old, unheard=None)
     return old
 

@@ -1,7 +1,7 @@
 """A job: what its user wants, how it stands, and how it ends.
 
 The job record holds what no pipeline can know alone.  How its pipelines stand is not copied into
-it: the keeper shows them (`PipelinesSeen`) whenever one has changed, and the step decides.  A
+it: the keeper shows them (`PipelinesChanged`) whenever one has changed, and the step decides.  A
 terminal status is the tombstone, and the duty to clean up is part of it: there is no moment at
 which one is durable without the other.
 """
@@ -39,29 +39,29 @@ TERMINAL = (S.FINISHED, S.FAILED, S.CANCELED, S.SAVEPOINT_DONE)
 
 
 @dataclass(frozen=True, slots=True)
-class PipelinesSeen:
+class PipelinesChanged:
     """How the job's pipelines stand, as their records say.  `at_s` is a date for people."""
 
-    label: ClassVar[str] = "PipelinesSeen"
+    label: ClassVar[str] = "PipelinesChanged"
 
     pipelines: tuple[PipelineRecord, ...]
     at_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class CancelAsked:
+class JobCancelRequested:
     """A user wants the job to stop; `force`: without waiting for commits that are owed."""
 
-    label: ClassVar[str] = "CancelAsked"
+    label: ClassVar[str] = "JobCancelRequested"
 
     force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class SavepointWanted:
+class JobSavepointRequested:
     """A user wants the job to stop with a savepoint.  The first request counts."""
 
-    label: ClassVar[str] = "SavepointWanted"
+    label: ClassVar[str] = "JobSavepointRequested"
 
     request: str
 
@@ -70,32 +70,36 @@ JOB = TransitionTable(
     "job",
     [
         # from        on            to
-        (S.PENDING, PipelinesSeen, S.PENDING),
-        (S.PENDING, PipelinesSeen, S.RUNNING),
-        (S.PENDING, PipelinesSeen, S.FAILING),  # its savepoint cannot be read
-        (S.PENDING, CancelAsked, S.CANCELING),
-        (S.PENDING, SavepointWanted, S.PENDING),  # refused: nothing runs that could be saved
-        (S.RUNNING, PipelinesSeen, S.RUNNING),
-        (S.RUNNING, PipelinesSeen, S.FINISHED),
-        (S.RUNNING, PipelinesSeen, S.FAILING),
-        (S.RUNNING, CancelAsked, S.CANCELING),
-        (S.RUNNING, SavepointWanted, S.DOING_SAVEPOINT),
-        (S.DOING_SAVEPOINT, PipelinesSeen, S.DOING_SAVEPOINT),
-        (S.DOING_SAVEPOINT, PipelinesSeen, S.SAVEPOINT_DONE),
-        (S.DOING_SAVEPOINT, PipelinesSeen, S.RUNNING),  # it failed too often; the job goes on
-        (S.DOING_SAVEPOINT, PipelinesSeen, S.FINISHED),  # the input ended first
-        (S.DOING_SAVEPOINT, PipelinesSeen, S.FAILING),
-        (S.DOING_SAVEPOINT, CancelAsked, S.CANCELING),
-        (S.DOING_SAVEPOINT, SavepointWanted, S.DOING_SAVEPOINT),  # one savepoint answers both
-        (S.CANCELING, PipelinesSeen, S.CANCELING),
-        (S.CANCELING, PipelinesSeen, S.CANCELED),
-        (S.CANCELING, CancelAsked, S.CANCELING),
-        (S.CANCELING, SavepointWanted, S.CANCELING),
-        (S.FAILING, PipelinesSeen, S.FAILING),
-        (S.FAILING, PipelinesSeen, S.FAILED),
-        (S.FAILING, CancelAsked, S.FAILING),  # it ends anyway, and the failure is the news
-        (S.FAILING, SavepointWanted, S.FAILING),
-        *((t, e, t) for t in TERMINAL for e in (PipelinesSeen, CancelAsked, SavepointWanted)),
+        (S.PENDING, PipelinesChanged, S.PENDING),
+        (S.PENDING, PipelinesChanged, S.RUNNING),
+        (S.PENDING, PipelinesChanged, S.FAILING),  # its savepoint cannot be read
+        (S.PENDING, JobCancelRequested, S.CANCELING),
+        (S.PENDING, JobSavepointRequested, S.PENDING),  # refused: nothing runs that could be saved
+        (S.RUNNING, PipelinesChanged, S.RUNNING),
+        (S.RUNNING, PipelinesChanged, S.FINISHED),
+        (S.RUNNING, PipelinesChanged, S.FAILING),
+        (S.RUNNING, JobCancelRequested, S.CANCELING),
+        (S.RUNNING, JobSavepointRequested, S.DOING_SAVEPOINT),
+        (S.DOING_SAVEPOINT, PipelinesChanged, S.DOING_SAVEPOINT),
+        (S.DOING_SAVEPOINT, PipelinesChanged, S.SAVEPOINT_DONE),
+        (S.DOING_SAVEPOINT, PipelinesChanged, S.RUNNING),  # it failed too often; the job goes on
+        (S.DOING_SAVEPOINT, PipelinesChanged, S.FINISHED),  # the input ended first
+        (S.DOING_SAVEPOINT, PipelinesChanged, S.FAILING),
+        (S.DOING_SAVEPOINT, JobCancelRequested, S.CANCELING),
+        (S.DOING_SAVEPOINT, JobSavepointRequested, S.DOING_SAVEPOINT),  # one savepoint answers both
+        (S.CANCELING, PipelinesChanged, S.CANCELING),
+        (S.CANCELING, PipelinesChanged, S.CANCELED),
+        (S.CANCELING, JobCancelRequested, S.CANCELING),
+        (S.CANCELING, JobSavepointRequested, S.CANCELING),
+        (S.FAILING, PipelinesChanged, S.FAILING),
+        (S.FAILING, PipelinesChanged, S.FAILED),
+        (S.FAILING, JobCancelRequested, S.FAILING),  # it ends anyway, and the failure is the news
+        (S.FAILING, JobSavepointRequested, S.FAILING),
+        *(
+            (t, e, t)
+            for t in TERMINAL
+            for e in (PipelinesChanged, JobCancelRequested, JobSavepointRequested)
+        ),
     ],
 )
 
@@ -176,14 +180,14 @@ def step(old: JobRecord, event: object) -> JobRecord:
     match event:
         case _ if old.status in TERMINAL:
             pass
-        case PipelinesSeen(pipelines, at_s):
+        case PipelinesChanged(pipelines, at_s):
             new = _seen(old, pipelines)
             if new.status in TERMINAL:
                 new = _ended(replace(new, ended_s=at_s, totals=_totals(pipelines)), pipelines)
-        case CancelAsked(force):
+        case JobCancelRequested(force):
             status = S.FAILING if old.status is S.FAILING else S.CANCELING
             new = replace(old, status=status, forced=old.forced or force)
-        case SavepointWanted(request) if old.status is S.RUNNING:
+        case JobSavepointRequested(request) if old.status is S.RUNNING:
             new = replace(old, status=S.DOING_SAVEPOINT, request=request, reason="")
     JOB.check(old.status, event, new.status)
     return new

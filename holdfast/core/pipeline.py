@@ -18,15 +18,15 @@ from holdfast.core.checkpoint import (
     CheckpointLost,
     Checkpoints,
     CheckpointStored,
+    LeaderChanged,
     Savepoint,
-    TookOver,
 )
 from holdfast.core.commit import (
     CheckpointCompleted,
     Commits,
     CommitStatus,
     Committed,
-    Listened,
+    HooksFinished,
     later,
 )
 from holdfast.core.completion import Completion, CompletionStatus, SourceEnded, TasksChanged
@@ -37,9 +37,9 @@ from holdfast.core.task import (
     TaskFailed,
     TaskHandedOver,
     TaskMoves,
-    TaskOver,
     TaskPlaced,
     TaskRecord,
+    TaskReleased,
     TaskStarted,
     TaskStatus,
     WorkerLost,
@@ -66,24 +66,24 @@ OVER = (STOPPED, FAILED, FINISHED)
 
 
 @dataclass(frozen=True, slots=True)
-class StopAsked:
+class StopRequested:
     """The job needs this pipeline no more: a cancel, a failed neighbour, a savepoint taken."""
 
-    label: ClassVar[str] = "StopAsked"
+    label: ClassVar[str] = "StopRequested"
 
 
 @dataclass(frozen=True, slots=True)
-class AbandonAsked:
+class AbandonRequested:
     """A user wants an end at once: what is complete and not visible is left to a later life."""
 
-    label: ClassVar[str] = "AbandonAsked"
+    label: ClassVar[str] = "AbandonRequested"
 
 
 @dataclass(frozen=True, slots=True)
-class SavepointAsked:
+class SavepointRequested:
     """The job wants a savepoint; nothing after it may become visible."""
 
-    label: ClassVar[str] = "SavepointAsked"
+    label: ClassVar[str] = "SavepointRequested"
 
     request: str
 
@@ -96,10 +96,10 @@ class SavepointDropped:
 
 
 @dataclass(frozen=True, slots=True)
-class PipelineDoomed:
+class PipelineFailed:
     """Something happened that no retry mends, such as a table that refuses a commit."""
 
-    label: ClassVar[str] = "PipelineDoomed"
+    label: ClassVar[str] = "PipelineFailed"
 
     reason: str
 
@@ -111,50 +111,50 @@ class FormerMoved:
     label: ClassVar[str] = "FormerMoved"
 
     index: int
-    what: Committed | Listened
+    what: Committed | HooksFinished
 
 
 PIPELINE = TransitionTable(
     "pipeline",
     [
         # from     on         to
-        (ACTIVE, StopAsked, STOPPING),
-        (ACTIVE, StopAsked, STOPPED),  # nothing is left to commit
-        (ACTIVE, AbandonAsked, STOPPED),
+        (ACTIVE, StopRequested, STOPPING),
+        (ACTIVE, StopRequested, STOPPED),  # nothing is left to commit
+        (ACTIVE, AbandonRequested, STOPPED),
         (ACTIVE, TaskFailed, ACTIVE),
         (ACTIVE, TaskFailed, FAILING),  # the last retry is used, a commit is still owed
         (ACTIVE, TaskFailed, FAILED),
         (ACTIVE, WorkerLost, FAILING),  # a job without retries, and a commit is still owed
         (ACTIVE, WorkerLost, FAILED),
-        (ACTIVE, PipelineDoomed, FAILED),
+        (ACTIVE, PipelineFailed, FAILED),
         (ACTIVE, CheckpointLost, ACTIVE),  # back to the one before it
         (ACTIVE, CheckpointLost, FAILED),  # going back would lose rows or show them twice
-        (ACTIVE, Listened, ACTIVE),
-        (ACTIVE, Listened, FINISHED),  # that was the final checkpoint
-        (STOPPING, StopAsked, STOPPING),
-        (STOPPING, AbandonAsked, STOPPED),
+        (ACTIVE, HooksFinished, ACTIVE),
+        (ACTIVE, HooksFinished, FINISHED),  # that was the final checkpoint
+        (STOPPING, StopRequested, STOPPING),
+        (STOPPING, AbandonRequested, STOPPED),
         (STOPPING, TaskFailed, STOPPING),
-        (STOPPING, PipelineDoomed, FAILED),
+        (STOPPING, PipelineFailed, FAILED),
         (STOPPING, CheckpointLost, FAILED),
-        (STOPPING, Listened, STOPPING),
-        (STOPPING, Listened, STOPPED),
-        (FAILING, StopAsked, FAILING),
-        (FAILING, AbandonAsked, FAILED),
+        (STOPPING, HooksFinished, STOPPING),
+        (STOPPING, HooksFinished, STOPPED),
+        (FAILING, StopRequested, FAILING),
+        (FAILING, AbandonRequested, FAILED),
         (FAILING, TaskFailed, FAILING),
-        (FAILING, PipelineDoomed, FAILED),
+        (FAILING, PipelineFailed, FAILED),
         (FAILING, CheckpointLost, FAILED),
-        (FAILING, Listened, FAILING),
-        (FAILING, Listened, FAILED),
-        (STOPPED, StopAsked, STOPPED),
+        (FAILING, HooksFinished, FAILING),
+        (FAILING, HooksFinished, FAILED),
+        (STOPPED, StopRequested, STOPPED),
         (STOPPED, TaskFailed, STOPPED),
-        (STOPPED, Listened, STOPPED),
-        (FAILED, StopAsked, FAILED),
+        (STOPPED, HooksFinished, STOPPED),
+        (FAILED, StopRequested, FAILED),
         (FAILED, TaskFailed, FAILED),
-        (FAILED, PipelineDoomed, FAILED),
-        (FAILED, Listened, FAILED),
-        (FINISHED, StopAsked, FINISHED),  # the end came first
+        (FAILED, PipelineFailed, FAILED),
+        (FAILED, HooksFinished, FAILED),
+        (FINISHED, StopRequested, FINISHED),  # the end came first
         (FINISHED, TaskFailed, FINISHED),
-        (FINISHED, Listened, FINISHED),
+        (FINISHED, HooksFinished, FINISHED),
     ],
 )
 
@@ -214,22 +214,22 @@ def step(old: PipelineRecord, event: object) -> PipelineRecord:
             new = replace(old, checkpoints=checkpoint.step(old.checkpoints, event))
         case CheckpointDue():
             new = old
-        case CheckpointStored() | CheckpointFailed() | TookOver():
+        case CheckpointStored() | CheckpointFailed() | LeaderChanged():
             new = _checkpoint_event(old, event)
         case Committed():
             new = replace(old, commits=commit.step(old.commits, event))
-        case Listened():
+        case HooksFinished():
             new = _settled(replace(old, commits=commit.step(old.commits, event)))
-        case StopAsked() if old.status is ACTIVE:
+        case StopRequested() if old.status is ACTIVE:
             new = _settled(replace(_no_more_tasks(old, "the job stops"), status=STOPPING))
-        case AbandonAsked() if old.status not in OVER:
+        case AbandonRequested() if old.status not in OVER:
             new = _no_more_tasks(old, "the job is cancelled by force")
             new = replace(new, status=FAILED if old.status is FAILING else STOPPED)
-        case PipelineDoomed(reason) if old.status not in OVER:
+        case PipelineFailed(reason) if old.status not in OVER:
             new = _doomed(old, reason)
         case CheckpointLost(number) if old.status not in OVER and rollback.needed(old, number):
             new = _lost(old, event)
-        case SavepointAsked(request) if old.status is ACTIVE and not old.savepoint:
+        case SavepointRequested(request) if old.status is ACTIVE and not old.savepoint:
             new = replace(old, savepoint=Savepoint(request))
         case SavepointDropped():
             pending = old.checkpoints.pending
@@ -243,7 +243,7 @@ def step(old: PipelineRecord, event: object) -> PipelineRecord:
         case _:
             new = old
     moved = new.status is not old.status
-    told = isinstance(event, StopAsked | TaskFailed | PipelineDoomed | Listened)
+    told = isinstance(event, StopRequested | TaskFailed | PipelineFailed | HooksFinished)
     if moved or told or (isinstance(event, CheckpointLost) and new != old):
         PIPELINE.check(old.status, event, new.status)
     return new
@@ -302,7 +302,9 @@ def _with_tasks(pipeline: PipelineRecord, tasks: tuple[TaskRecord, ...]) -> Pipe
     return replace(pipeline, tasks=tasks, completion=ended)
 
 
-def _former_moved(old: PipelineRecord, index: int, what: Committed | Listened) -> PipelineRecord:
+def _former_moved(
+    old: PipelineRecord, index: int, what: Committed | HooksFinished
+) -> PipelineRecord:
     """Take in what a former life's commit has brought: its watermark, and what listeners know."""
     now = former_commits.step(old.formers[index], what)
     if now == old.formers[index]:
@@ -311,7 +313,7 @@ def _former_moved(old: PipelineRecord, index: int, what: Committed | Listened) -
     match what:
         case Committed(_, watermark):
             commits = replace(commits, watermark=later(commits.watermark, watermark))
-        case Listened(_, state):
+        case HooksFinished(_, state):
             commits = replace(commits, listeners=state)
     formers = (*old.formers[:index], now, *old.formers[index + 1 :])
     return replace(old, formers=formers, commits=commits)
@@ -398,7 +400,7 @@ def _no_more_tasks(pipeline: PipelineRecord, reason: str) -> PipelineRecord:
 
 
 def _over(pipeline: PipelineRecord) -> PipelineRecord:
-    return replace(pipeline, tasks=tuple(task.step(t, TaskOver()) for t in pipeline.tasks))
+    return replace(pipeline, tasks=tuple(task.step(t, TaskReleased()) for t in pipeline.tasks))
 
 
 def _settled(pipeline: PipelineRecord) -> PipelineRecord:

@@ -113,10 +113,10 @@ class TaskRolledBack:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskOver:
+class TaskReleased:
     """The pipeline needs this task no more."""
 
-    label: ClassVar[str] = "TaskOver"
+    label: ClassVar[str] = "TaskReleased"
 
 
 TASK = TransitionTable(
@@ -129,7 +129,7 @@ TASK = TransitionTable(
         (WAITING, TaskFailed, WAITING),  # late: the failure is known
         (WAITING, WorkerLost, WAITING),
         (WAITING, TaskRolledBack, WAITING),
-        (WAITING, TaskOver, DONE),
+        (WAITING, TaskReleased, DONE),
         (PLACED, TaskPlaced, PLACED),  # two placements raced; the first was saved
         (PLACED, TaskStarted, RUNNING),
         (PLACED, TaskStarted, PLACED),  # of a former attempt
@@ -139,7 +139,7 @@ TASK = TransitionTable(
         (PLACED, WorkerLost, PLACED),  # another worker
         (PLACED, TaskMoves, PLACED),  # it had not begun: it begins there
         (PLACED, TaskRolledBack, WAITING),
-        (PLACED, TaskOver, DONE),
+        (PLACED, TaskReleased, DONE),
         (RUNNING, TaskPlaced, RUNNING),  # a placement decided before the one that runs
         (RUNNING, TaskStarted, RUNNING),  # reports are repeated
         (RUNNING, TaskFailed, WAITING),
@@ -149,12 +149,12 @@ TASK = TransitionTable(
         (RUNNING, TaskMoves, RUNNING),  # it runs on until a checkpoint holds what it has done
         (RUNNING, TaskHandedOver, PLACED),
         (RUNNING, TaskRolledBack, WAITING),
-        (RUNNING, TaskOver, DONE),
+        (RUNNING, TaskReleased, DONE),
         (DONE, TaskPlaced, DONE),  # decided just before the end
         (DONE, TaskStarted, DONE),  # late reports change nothing
         (DONE, TaskFailed, DONE),
         (DONE, WorkerLost, DONE),
-        (DONE, TaskOver, DONE),
+        (DONE, TaskReleased, DONE),
     ],
 )
 
@@ -213,7 +213,7 @@ def step(old: TaskRecord, event: object) -> TaskRecord:
             new = _handed_over(old, old.to)
         case TaskRolledBack() if old.live:
             new = _next_attempt(old)
-        case TaskOver():
+        case TaskReleased():
             new = replace(old, status=DONE, place=None, to=None)
     TASK.check(old.status, event, new.status)
     return new

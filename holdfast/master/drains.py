@@ -17,7 +17,7 @@ from holdfast.core.placement import Waits, Wanted
 from holdfast.core.task import TaskMoves, TaskRecord, WorkerId
 from holdfast.errors import UserError
 from holdfast.master.leader_store import LeaderStore
-from holdfast.wire.messages import Hello, TaskKey
+from holdfast.wire.messages import Heartbeat, TaskKey
 
 if TYPE_CHECKING:
     from holdfast.master.leader import Leader
@@ -79,7 +79,7 @@ class Drains:
         """Return the worker processes that get nothing new."""
         return {i for i, s in leader.crew.seen.items() if self.reason(s.hello)}
 
-    def reason(self, hello: Hello) -> str:
+    def reason(self, hello: Heartbeat) -> str:
         """Say why a worker gets nothing new; "" for one that does."""
         if hello.leaving:
             return "it was told to end"

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.core.checkpoint import CheckpointKind, Completed
-from holdfast.core.commit import Committed, Listened, later
+from holdfast.core.commit import Committed, HooksFinished, later
 from holdfast.core.effects import FinishFormer
 from holdfast.core.former_commits import Former
 from holdfast.core.gather import StagedCommittable
-from holdfast.core.pipeline import FormerMoved, PipelineDoomed
+from holdfast.core.pipeline import FormerMoved, PipelineFailed
 from holdfast.errors import UserError
 from holdfast.master import checkpoint_content
 from holdfast.master.commit_hooks import listen
@@ -30,7 +30,7 @@ async def finish_former(keeper: "PipelineKeeper", effect: FinishFormer) -> None:
     try:
         if former.unheard:
             heard = await _listen(keeper, former, done, effect.state)
-            moved: Committed | Listened = Listened(done.number, heard)
+            moved: Committed | HooksFinished = HooksFinished(done.number, heard)
         else:
             moved = await _commit(keeper, former, done)
     except (UserError, BlobBad) as error:
@@ -38,7 +38,7 @@ async def finish_former(keeper: "PipelineKeeper", effect: FinishFormer) -> None:
             f"Commit {done.number} of pipeline {former.pipeline} of the life before, which is to be"
             f" finished first, failed. {error}"
         )
-        await keeper.handle(PipelineDoomed(reason))
+        await keeper.handle(PipelineFailed(reason))
         return
     await keeper.handle(FormerMoved(effect.index, moved))
 

@@ -16,18 +16,18 @@ from holdfast.core.job import (
     Effect,
     JobRecord,
     JobStatus,
-    PipelinesSeen,
+    PipelinesChanged,
     owed,
     step,
 )
 from holdfast.core.machine import Event
 from holdfast.core.pipeline import (
     ACTIVE,
-    AbandonAsked,
+    AbandonRequested,
     PipelineRecord,
-    SavepointAsked,
     SavepointDropped,
-    StopAsked,
+    SavepointRequested,
+    StopRequested,
 )
 from holdfast.core.placement import Wanted
 from holdfast.core.task import TaskStatus
@@ -120,8 +120,8 @@ class JobKeeper(Keeper[JobRecord]):
         async with AsyncExitStack() as still:
             for number in sorted(self.pipelines):
                 await still.enter_async_context(self.pipelines[number].turn)
-            if isinstance(event, PipelinesSeen):
-                event = PipelinesSeen(self._pipelines(), self.desk.ports.clock.date())
+            if isinstance(event, PipelinesChanged):
+                event = PipelinesChanged(self._pipelines(), self.desk.ports.clock.date())
             await super().handle(event)
             if self.terminal:
                 for pipeline in self.pipelines.values():
@@ -163,21 +163,21 @@ class JobKeeper(Keeper[JobRecord]):
 
         No lock is taken: whatever changes a pipeline after this has the job looked at again.
         """
-        seen = PipelinesSeen(self._pipelines())
+        seen = PipelinesChanged(self._pipelines())
         return self.decide(seen) == self.state and set(self._doing) == set(self.owed())
 
     async def look(self) -> None:
         """Decide anew from how the pipelines stand."""
-        await self.handle(PipelinesSeen(self._pipelines()))
+        await self.handle(PipelinesChanged(self._pipelines()))
 
     async def perform(self, effect: Any) -> None:
         match effect:
             case AskStop(number):
-                await self.pipelines[number].handle(StopAsked())
+                await self.pipelines[number].handle(StopRequested())
             case AskAbandon(number):
-                await self.pipelines[number].handle(AbandonAsked())
+                await self.pipelines[number].handle(AbandonRequested())
             case AskSavepoint(number, request):
-                await self.pipelines[number].handle(SavepointAsked(request))
+                await self.pipelines[number].handle(SavepointRequested(request))
             case DropSavepoint(number):
                 await self.pipelines[number].handle(SavepointDropped())
             case CleanUp():

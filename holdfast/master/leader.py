@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from holdfast.core.completion import SourceEnded
-from holdfast.core.job import CancelAsked, JobRecord, JobStatus, SavepointWanted
+from holdfast.core.job import JobCancelRequested, JobRecord, JobSavepointRequested, JobStatus
 from holdfast.core.machine import Event
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.placement import Placed, Wanted, place
@@ -39,14 +39,14 @@ from holdfast.master.roster import hangs
 from holdfast.master.wait import unhurried
 from holdfast.wire.messages import (
     BarrierAck,
-    EndConfirmed,
-    EndReport,
-    Held,
-    Hello,
+    Heartbeat,
+    HeartbeatAck,
+    SourceEndAck,
+    SourceEndReport,
     StopTask,
     TaskKey,
+    TaskReport,
     ToLeader,
-    Welcome,
 )
 
 HEARD_AT_ONCE_MAX = 256
@@ -145,11 +145,11 @@ class Leader(Cabinet):
 
     async def cancel(self, job: str, *, force: bool = False) -> None:
         """Make a cancel durable.  Answered yes for a job that is over already."""
-        await self._want(job, CancelAsked(force))
+        await self._want(job, JobCancelRequested(force))
 
     async def savepoint(self, job: str, request: str) -> None:
         """Make the wish for a savepoint durable.  Refused unless the job runs."""
-        now = await self._want(job, SavepointWanted(request))
+        now = await self._want(job, JobSavepointRequested(request))
         if now.status in (JobStatus.PENDING, JobStatus.CANCELING, JobStatus.FAILING):
             raise UserError(
                 f"Job {job} is {now.status}; only a running job can be stopped with a savepoint.",
@@ -197,13 +197,13 @@ class Leader(Cabinet):
             if message.term > self.desk.term:
                 raise Fenced("A worker has seen a later term.")
             match message:
-                case Hello():
+                case Heartbeat():
                     await self._hello(message)
                 case BarrierAck(term, key, acked) if term == self.desk.term:
                     keeper = self.find(key)
                     if keeper:
                         await keeper.acked(acked)
-                case EndReport():
+                case SourceEndReport():
                     await self._ended(message)
         except Fenced:
             self.desk.abandon()
@@ -234,7 +234,7 @@ class Leader(Cabinet):
                     await self.desk.confirm(keeper.key, keeper.revision)
         return keeper.state
 
-    async def _hello(self, hello: Hello) -> None:
+    async def _hello(self, hello: Heartbeat) -> None:
         troubles = self.crew.troubles()
         replaced = self.crew.take(hello, self.desk.ports.clock.now())
         if replaced is None:
@@ -255,10 +255,10 @@ class Leader(Cabinet):
                 await keeper.handle(TaskFailed(task.id, task.attempt, here, reason))
         self.desk.check()
         leave = hello.leaving and self.drains.may_leave(self, hello.incarnation)
-        self.desk.ports.workers.send(hello.incarnation, Welcome(self.desk.term, leave))
+        self.desk.ports.workers.send(hello.incarnation, HeartbeatAck(self.desk.term, leave))
         self._changed.set()
 
-    async def _held(self, held: Held, here: WorkerId) -> None:
+    async def _held(self, held: TaskReport, here: WorkerId) -> None:
         """Compare one attempt that a worker holds with what the records say."""
         if held.key.job in self.quarantined:
             return  # whoever repairs its records will want what it has staged
@@ -282,7 +282,7 @@ class Leader(Cabinet):
         stop = StopTask(self.desk.term, held.key, held.attempt, gone)
         self.desk.ports.workers.send(here.incarnation, stop)
 
-    async def _ended(self, report: EndReport) -> None:
+    async def _ended(self, report: SourceEndReport) -> None:
         keeper = self.find(report.key)
         if keeper is None:
             return
@@ -290,7 +290,7 @@ class Leader(Cabinet):
         event = SourceEnded(report.key.task, report.source, report.attempt, here)
         if await keeper.source_ended(event):
             self.desk.check()
-            answer = EndConfirmed(self.desk.term, report.key, report.attempt, report.source)
+            answer = SourceEndAck(self.desk.term, report.key, report.attempt, report.source)
             self.desk.ports.workers.send(report.incarnation, answer)
 
     async def _lost(self, incarnation: str, why: str) -> None:

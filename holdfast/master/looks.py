@@ -11,7 +11,7 @@ from typing import Protocol
 
 from holdfast.errors import Unavailable, UserError
 from holdfast.master.leader import Leader
-from holdfast.wire.messages import Hello, LookAtJob, Looked, ToWorker
+from holdfast.wire.messages import Heartbeat, LookAtJob, Looked, ToWorker
 
 WITHIN_S_MAX = 600.0
 WAIT_S_MAX = 20.0
@@ -89,7 +89,7 @@ class Looks:
         self._links.send(hello.incarnation, order)
         return look
 
-    def _choose(self, leader: Leader, tags: Mapping[str, str], busy: list[str]) -> Hello:
+    def _choose(self, leader: Leader, tags: Mapping[str, str], busy: list[str]) -> Heartbeat:
         """Return the worker with the least to do of those that could run the job."""
         draining = leader.drains.incarnations(leader)
         there = [

@@ -14,25 +14,25 @@ from holdfast.core.checkpoint import (
     CheckpointLost,
     CheckpointStored,
     Completed,
-    TookOver,
+    LeaderChanged,
 )
-from holdfast.core.commit import Committed, Listened, later
+from holdfast.core.commit import Committed, HooksFinished, later
 from holdfast.core.completion import SourceEnded
 from holdfast.core.effects import (
+    CollectAcks,
     Commit,
     Deploy,
     DropBlob,
-    FindPlace,
     FinishFormer,
-    Gather,
-    GiveUp,
     Listen,
+    PlaceTask,
+    RestartStuckTask,
     StartCheckpoint,
 )
 from holdfast.core.gather import CheckpointRound, StagedCommittable, TaskAck
 from holdfast.core.job import JobRecord, JobStatus
 from holdfast.core.machine import Event
-from holdfast.core.pipeline import ACTIVE, PipelineDoomed, PipelineRecord, step, wanted
+from holdfast.core.pipeline import ACTIVE, PipelineFailed, PipelineRecord, step, wanted
 from holdfast.core.task import TaskFailed
 from holdfast.errors import Fenced, OutcomeUnknown, Unavailable, UserError
 from holdfast.master import checkpoint_content, health
@@ -94,7 +94,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         if new == self.state:
             return self.state
         if isinstance(event, Committed) and self.deaf and new.commits.through == event.number:
-            new = step(new, Listened(event.number, new.commits.listeners))
+            new = step(new, HooksFinished(event.number, new.commits.listeners))
         for gone in map(BlobDropped, sorted(self.dropped)):
             new = step(new, gone)
         return new
@@ -126,17 +126,17 @@ class PipelineKeeper(Keeper[PipelineRecord]):
 
     async def perform(self, effect: Any) -> None:
         match effect:
-            case FindPlace(task):
+            case PlaceTask(task):
                 await self.rests.wait(self.state, task)
                 self.changed()
             case Deploy():
                 await self._deploy(effect)
-            case GiveUp(task, attempt, place, times):
+            case RestartStuckTask(task, attempt, place, times):
                 reason = f"it stood still and did not answer {times} checkpoints in a row"
                 await self.handle(TaskFailed(task, attempt, place, reason))
             case StartCheckpoint(kind):
                 await self.handle(CheckpointDue(kind, self.desk.term))
-            case Gather():
+            case CollectAcks():
                 await self._gather(effect)
             case Commit():
                 await self._commit(effect)
@@ -162,7 +162,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
 
         Else we would send barriers for a checkpoint that a former leader gathers for.
         """
-        await self.handle(TookOver(self.desk.term))
+        await self.handle(LeaderChanged(self.desk.term))
         self.taken_over = True
         self.resume()
         await self.tick()
@@ -241,7 +241,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
                 await self._lost(own.number, error)
             else:
                 reason = f"The savepoint {name} that it was to start from is lost. {error}"
-                await self.handle(PipelineDoomed(reason))
+                await self.handle(PipelineFailed(reason))
             return None
 
     async def _lost(self, number: int, error: BlobBad) -> None:
@@ -254,7 +254,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
             self.condemned.add(number)
         await self.handle(CheckpointLost(number, str(error), untouched))
 
-    async def _gather(self, order: Gather) -> None:
+    async def _gather(self, order: CollectAcks) -> None:
         """Send barriers until every task has answered; store the blob; or give the number up."""
         clock, settings = self.desk.ports.clock, self.desk.settings
         pending = self.state.checkpoints.pending
@@ -307,7 +307,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
             and self.stood_since(t.place.incarnation, self.task_key(t.id), t.attempt, since_s)
         )
 
-    def _send_barriers(self, order: Gather) -> None:
+    def _send_barriers(self, order: CollectAcks) -> None:
         self.desk.check()
         assert self.gathering
         for task in self.state.tasks:
@@ -338,7 +338,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
             await self._publish(completed, content)
             self.deaf = not await self.listens()
         except UserError as error:
-            await self.handle(PipelineDoomed(f"Commit {completed.number} failed. {error}"))
+            await self.handle(PipelineFailed(f"Commit {completed.number} failed. {error}"))
             return
         self.trouble = ""
         await self.handle(Committed(completed.number, content.watermark))
@@ -374,10 +374,10 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         except (UserError, BlobBad) as error:
             lost = "Its checkpoint is lost. " if isinstance(error, BlobBad) else ""
             said = f"Commit {done.number} is visible, but its listeners cannot run. {lost}{error}"
-            await self.handle(PipelineDoomed(said))
+            await self.handle(PipelineFailed(said))
             return
         self.trouble = ""
-        await self.handle(Listened(done.number, heard))
+        await self.handle(HooksFinished(done.number, heard))
 
     async def _shown(self, done: Completed) -> tuple[StagedCommittable, ...]:
         """Return what the commit of a checkpoint has made visible."""

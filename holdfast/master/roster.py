@@ -10,7 +10,7 @@ from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.task import TaskRecord, TaskStatus
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.worker_registry import WorkerState
-from holdfast.wire.messages import Held, TaskKey
+from holdfast.wire.messages import TaskKey, TaskReport
 
 
 class Roster:
@@ -76,7 +76,9 @@ class Roster:
         kept = {i: sum(t.slots for t in c.values()) for i, c in self._coming.items()}
         return {i: self.used.get(i, 0) + kept.get(i, 0) for i in {*self.used, *kept}}
 
-    def differs(self, seen: WorkerState) -> tuple[list[Held], list[tuple[TaskKey, TaskRecord]]]:
+    def differs(
+        self, seen: WorkerState
+    ) -> tuple[list[TaskReport], list[tuple[TaskKey, TaskRecord]]]:
         """Compare what a worker holds with what the records say it runs.
 
         Return the attempts that are not what they say, or that failed, and the tasks it lacks.
@@ -111,7 +113,7 @@ class Roster:
         self._editions[incarnation] = self._edition
 
 
-def _expected(task: TaskRecord | None, held: Held) -> bool:
+def _expected(task: TaskRecord | None, held: TaskReport) -> bool:
     """Say whether a worker holds what the records say it runs, and it has not failed."""
     return (
         task is not None

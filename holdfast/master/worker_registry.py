@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from holdfast.core.placement import Room
 from holdfast.core.task import WorkerId
-from holdfast.wire.messages import Held, Hello, TaskKey
+from holdfast.wire.messages import Heartbeat, TaskKey, TaskReport
 
 Stand = tuple[int | None, float]
 """The progress of an attempt, and since when it has stood there."""
@@ -26,7 +26,7 @@ class WorkerState:
     was found to agree: as long as neither changes, nobody need compare again.
     """
 
-    hello: Hello
+    hello: Heartbeat
     at_s: float
     holds: list[tuple[TaskKey, int]]
     stands: list[Stand]
@@ -50,7 +50,7 @@ class WorkerRegistry:
         self.since_s = since_s
         self.seen: dict[str, WorkerState] = {}
 
-    def take(self, hello: Hello, now_s: float) -> list[str] | None:
+    def take(self, hello: Heartbeat, now_s: float) -> list[str] | None:
         """Note a hello; return the incarnations it replaces, or None if it is an old one."""
         known = self.seen.get(hello.incarnation)
         if known and known.hello.sequence >= hello.sequence:
@@ -98,7 +98,7 @@ class WorkerRegistry:
         """Say whether a worker in contact still holds a task of one life of a job."""
         return any((job, incarnation) in seen.lives for seen in self.seen.values())
 
-    def standing(self, incarnation: str, now_s: float, longer_s: float) -> list[Held]:
+    def standing(self, incarnation: str, now_s: float, longer_s: float) -> list[TaskReport]:
         """Return a worker's attempts that have not got on for longer than a bound."""
         seen = self.seen[incarnation]
         return [
@@ -107,7 +107,7 @@ class WorkerRegistry:
             if progress is not None and now_s - since_s > longer_s
         ]
 
-    def stands_s(self, incarnation: str, held: Held, now_s: float) -> float:
+    def stands_s(self, incarnation: str, held: TaskReport, now_s: float) -> float:
         """Return for how long an attempt has not got on; 0 if its worker cannot say."""
         seen = self.seen.get(incarnation)
         progress, since_s = seen.stand(held.key, held.attempt) if seen else (None, 0.0)
@@ -128,7 +128,7 @@ class WorkerRegistry:
         return WorkerId(seen.hello.worker, incarnation) if seen else None
 
 
-def _seen(known: WorkerState | None, hello: Hello, now_s: float) -> WorkerState:
+def _seen(known: WorkerState | None, hello: Heartbeat, now_s: float) -> WorkerState:
     holds = [(h.key, h.attempt) for h in hello.held]
     if known and known.holds == holds:  # as nearly always: then nothing need be looked up
         pairs = zip(known.stands, hello.held, strict=True)

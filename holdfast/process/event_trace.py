@@ -26,7 +26,7 @@ from holdfast.master.ports import (
 )
 from holdfast.store.contract import Change, Delete, Guard, Item, Put, Store
 from holdfast.wire.codec import NAMES
-from holdfast.wire.messages import BarrierAck, EndReport, TaskKey, ToLeader, ToWorker
+from holdfast.wire.messages import BarrierAck, SourceEndReport, TaskKey, ToLeader, ToWorker
 
 FOLDER = "HOLDFAST_EVENTS"
 
@@ -49,7 +49,7 @@ class Tracer:
 
     def told(self, message: ToLeader) -> None:
         """Note what a leading master was told, where its answer counts as a yes."""
-        if isinstance(message, EndReport):
+        if isinstance(message, SourceEndReport):
             task = task_facts(message.key, message.attempt)
             self.note("heard", **task, source=message.source, worker=message.incarnation)
 

@@ -29,9 +29,9 @@ from holdfast.wire.codec import FRAME_BYTES_MAX, FrameUnreadable, decode, encode
 from holdfast.wire.messages import (
     BarrierAck,
     DeployTask,
-    Held,
-    Hello,
+    Heartbeat,
     Looked,
+    TaskReport,
     ToLeader,
     ToWorker,
 )
@@ -63,7 +63,7 @@ class Outbox:
         if len(self._frames) >= QUEUE_MAX:
             beat = next((f for f in self._frames if f[0]), self._frames[0])
             self._frames.remove(beat)
-        self._frames.append((isinstance(message, Hello), encode(message)))
+        self._frames.append((isinstance(message, Heartbeat), encode(message)))
         self._filled.set()
 
     async def take(self) -> bytes:
@@ -92,7 +92,7 @@ class Links:
         token: Secret,
         say: Say,
         unseal: Callable[[str], str] = str,
-        failed: Callable[[Held], None] = lambda _: None,
+        failed: Callable[[TaskReport], None] = lambda _: None,
     ) -> None:
         self._joining = Joining(token)
         self._say = say
@@ -168,7 +168,7 @@ class Links:
                 self._say(f"a worker's message is refused: {error}", worker=link.worker)
                 await link.socket.close(UNREADABLE, str(error)[:120])
                 return
-            if isinstance(message, Hello) and not link.incarnation:
+            if isinstance(message, Heartbeat) and not link.incarnation:
                 other = self._other(message)
                 if other:
                     why = f"A worker named {message.worker} is connected already."
@@ -200,7 +200,7 @@ class Links:
         if leader and seen:
             seen.spoke_s -= 2 * leader.desk.settings.worker_lost_s
 
-    def _other(self, hello: Hello) -> Link | None:
+    def _other(self, hello: Heartbeat) -> Link | None:
         """Return the link of another living worker of that name."""
         same = (k for k in self._links.values() if k.worker == hello.worker)
         return next((k for k in same if k.incarnation != hello.incarnation), None)
@@ -212,7 +212,7 @@ class Links:
             return
         if tracer:
             tracer.told(message)
-        for held in message.held if isinstance(message, Hello) else ():
+        for held in message.held if isinstance(message, Heartbeat) else ():
             if held.failure is not None:
                 self._failed(held)
         task = asyncio.ensure_future(leader.hear(sender, message))
@@ -241,7 +241,7 @@ class Dialer:
         self,
         masters: Sequence[str],
         token: Secret,
-        hello: Callable[[], Hello],
+        hello: Callable[[], Heartbeat],
         hear: Callable[[ToWorker], None],
         say: Say,
         tls: ssl.SSLContext | None = None,

@@ -13,18 +13,19 @@ from holdfast.wire.messages import (
     Barrier,
     BarrierAck,
     DeployTask,
-    EndConfirmed,
-    EndReport,
-    Hello,
+    Heartbeat,
+    HeartbeatAck,
     LookAtJob,
     Looked,
+    SourceEndAck,
+    SourceEndReport,
     StopTask,
     ToLeader,
     ToWorker,
-    Welcome,
 )
 
-VERSION = 1
+VERSION = 2
+"""1: before messages had the names of `MESSAGES`."""
 FRAME_BYTES_MAX = 64 * 1024 * 1024
 """The largest frame: an answer to a barrier may list very many files."""
 
@@ -32,13 +33,13 @@ MESSAGES: Mapping[str, type[ToWorker | ToLeader]] = {
     "Barrier": Barrier,
     "BarrierAck": BarrierAck,
     "DeployTask": DeployTask,
-    "EndConfirmed": EndConfirmed,
-    "EndReport": EndReport,
-    "Hello": Hello,
+    "SourceEndAck": SourceEndAck,
+    "SourceEndReport": SourceEndReport,
+    "Heartbeat": Heartbeat,
     "LookAtJob": LookAtJob,
     "Looked": Looked,
     "StopTask": StopTask,
-    "Welcome": Welcome,
+    "HeartbeatAck": HeartbeatAck,
 }
 """What a message is called on the wire.  A class may be renamed; its name here may not."""
 

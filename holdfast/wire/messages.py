@@ -26,7 +26,7 @@ class TaskKey(msgspec.Struct, frozen=True, order=True):
     task: str
 
 
-class Held(msgspec.Struct, frozen=True):
+class TaskReport(msgspec.Struct, frozen=True):
     """One attempt on a worker: it runs, or it failed and the leader has not yet heard.
 
     `progress` grows whenever the task gets on, rows or not; None from a worker that cannot say.
@@ -56,7 +56,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Hello:
+class Heartbeat:
     """Everything a worker is and holds; sent on connecting and with every heartbeat.
 
     `sequence` grows with each, so that a late one is not taken for the present.  `load` is for
@@ -71,7 +71,7 @@ class Hello:
     term: int
     slots: int
     tags: tuple[tuple[str, str], ...]
-    held: tuple[Held, ...]
+    held: tuple[TaskReport, ...]
     load: Load | None = None
     leaving: bool = False
     silent_s: float = 0.0
@@ -139,7 +139,7 @@ class BarrierAck:
 
 
 @dataclass(frozen=True, slots=True)
-class EndReport:
+class SourceEndReport:
     """A task has read a source to its end; said again until it is confirmed."""
 
     term: int
@@ -151,7 +151,7 @@ class EndReport:
 
 
 @dataclass(frozen=True, slots=True)
-class EndConfirmed:
+class SourceEndAck:
     """That report is durable."""
 
     term: int
@@ -161,7 +161,7 @@ class EndConfirmed:
 
 
 @dataclass(frozen=True, slots=True)
-class Welcome:
+class HeartbeatAck:
     """The leader's answer to a hello: it leads in this term and has heard.
 
     `leave`: a worker that wants to end may do so now.
@@ -201,5 +201,5 @@ class Looked:
     failure: str = ""
 
 
-ToWorker = DeployTask | StopTask | Barrier | EndConfirmed | Welcome | LookAtJob
-ToLeader = Hello | BarrierAck | EndReport | Looked
+ToWorker = DeployTask | StopTask | Barrier | SourceEndAck | HeartbeatAck | LookAtJob
+ToLeader = Heartbeat | BarrierAck | SourceEndReport | Looked

@@ -20,16 +20,16 @@ from holdfast.wire.messages import (
     Barrier,
     BarrierAck,
     DeployTask,
-    EndConfirmed,
-    EndReport,
-    Held,
-    Hello,
+    Heartbeat,
+    HeartbeatAck,
     LookAtJob,
+    SourceEndAck,
+    SourceEndReport,
     StopTask,
     TaskKey,
+    TaskReport,
     ToLeader,
     ToWorker,
-    Welcome,
 )
 from holdfast.worker.attempt import (
     Attempt,
@@ -99,7 +99,7 @@ class Worker:
         self.released = asyncio.Event()
         self.attempts: dict[TaskKey, Attempt] = {}
         self._leaving: list[Attempt] = []
-        self._refused: dict[TaskKey, Held] = {}
+        self._refused: dict[TaskKey, TaskReport] = {}
         self._stopped: dict[TaskKey, int] = {}
         self._heard_s = time.monotonic()
         self._runner = run
@@ -138,14 +138,14 @@ class Worker:
         self.leaving = True
         self.beat()
 
-    def hello(self) -> Hello:
+    def hello(self) -> Heartbeat:
         """Return everything this worker is and holds."""
         self.sequence += 1
         held = [a.held() for a in (*self.attempts.values(), *self._leaving)]
         held += self._refused.values()
         ill = self._trouble()
         held.sort(key=lambda h: (h.key, h.attempt))
-        return Hello(
+        return Heartbeat(
             self.name, self.incarnation, self.sequence, self.term, self.slots, self.tags,
             tuple(held), self._load.read(), self.leaving, ill.silent_s, ill.said, looks=True,
         )  # fmt: skip
@@ -172,16 +172,16 @@ class Worker:
                 self._stop(key, number, gone)
             case Barrier():
                 self._barrier(message)
-            case EndConfirmed(_, key, number, source):
+            case SourceEndAck(_, key, number, source):
                 found = self.attempts.get(key)
                 if found and found.number == number:
                     found.confirmed.add(source)
             case LookAtJob():
                 loop = asyncio.get_running_loop()
                 self._looks.begin(message, lambda said: _post(loop, lambda: self._tell(said)))
-            case Welcome(_, leave) if leave and self.leaving:
+            case HeartbeatAck(_, leave) if leave and self.leaving:
                 self.released.set()
-            case Welcome():
+            case HeartbeatAck():
                 pass
 
     def _start_helper(self) -> None:
@@ -199,7 +199,9 @@ class Worker:
             return
         if self._stopped.get(order.key, 0) >= order.attempt:
             # Late, or a leader that does not know: say so, and it will stop or try the next one.
-            self._refused[order.key] = Held(order.key, order.attempt, "it was stopped here before")
+            self._refused[order.key] = TaskReport(
+                order.key, order.attempt, "it was stopped here before"
+            )
             return
         self._refused.pop(order.key, None)
         if known:
@@ -319,7 +321,9 @@ class Worker:
 
     def _tell_end(self, attempt: Attempt, source: str) -> None:
         self._tell(
-            EndReport(self.term, attempt.key, attempt.number, source, self.name, self.incarnation)
+            SourceEndReport(
+                self.term, attempt.key, attempt.number, source, self.name, self.incarnation
+            )
         )
 
 

@@ -21,7 +21,7 @@ from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
 from holdfast.model.job import JobPlan, Role, TaskPlan
 from holdfast.model.tree import Plain
 from holdfast.plan.record import decode_spec
-from holdfast.wire.messages import Barrier, DeployTask, Held
+from holdfast.wire.messages import Barrier, DeployTask, TaskReport
 from holdfast.worker.failures import GONE, explained, stack_of
 from holdfast.worker.row_counts import RowCounts
 from holdfast.worker.slice_pipeline import FinishedSlice, SlicePipeline
@@ -172,7 +172,7 @@ class Attempt:
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
-    def held(self) -> Held:
+    def held(self) -> TaskReport:
         """Return what a hello says of it.  Rows never go back."""
         moving, counts = self.tally.moving(), self.tally.counts()
         read = max(self._shown[0], counts.read + moving.rows_in)
@@ -181,7 +181,7 @@ class Attempt:
         fatal = isinstance(self.error, UserError)
         progress = self._rounds + self.beats
         stack = stack_of(self.error) if self.failure and self.error else ""
-        return Held(
+        return TaskReport(
             self.key, self.number, self.failure, progress, fatal, read, written, stack,
             counts.rejected,
         )  # fmt: skip

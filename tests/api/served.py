@@ -38,7 +38,7 @@ from holdfast.process.server import build_app
 from holdfast.security.seal import Seal
 from holdfast.store.contract import Store
 from holdfast.store.open import open_store
-from holdfast.wire.messages import BarrierAck, Held, Hello, Load
+from holdfast.wire.messages import BarrierAck, Heartbeat, Load, TaskReport
 
 LOAD = Load(cpu=1.25, cores=4, memory=2**30, memory_total=2**32)
 TOKEN = Secret("the admin's token, for tests only")
@@ -96,14 +96,14 @@ class Served:
         self.beats += 1
         here = WorkerId(name, f"{name}-1")
         held = tuple(
-            Held(k.task_key(t.id), t.attempt, progress=self.beats, read=read, written=written)
+            TaskReport(k.task_key(t.id), t.attempt, progress=self.beats, read=read, written=written)
             for k in self.keepers()
             for t in k.state.tasks
             if t.live and t.place == here
         )
         await leader.hear(
             here.incarnation,
-            Hello(
+            Heartbeat(
                 name,
                 here.incarnation,
                 self.beats,

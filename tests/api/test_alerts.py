@@ -14,7 +14,7 @@ import yaml
 
 from holdfast.api.observe import ObservedStore
 from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, CheckpointKind
-from holdfast.core.pipeline import PipelineDoomed
+from holdfast.core.pipeline import PipelineFailed
 from holdfast.core.task import TaskFailed
 from holdfast.errors import Unavailable
 from holdfast.master.pipeline_keeper import PipelineKeeper
@@ -81,7 +81,7 @@ async def restarts(master: Served, clock: Clock) -> None:
 
 
 async def fails(master: Served, clock: Clock) -> None:
-    await only(master).handle(PipelineDoomed("the table refuses"))
+    await only(master).handle(PipelineFailed("the table refuses"))
     while (await master.get("/api/jobs/17"))["status"] != "FAILED":
         await master.beat()
         await asyncio.sleep(0.01)

@@ -24,12 +24,12 @@ from holdfast.process.links import PATH, UNREADABLE, Dialer
 from holdfast.process.server import open_port, server_for
 from holdfast.security.identity import PROOF, client_tls, hello_of_worker, proof_of_master
 from holdfast.wire.codec import encode
-from holdfast.wire.messages import Barrier, BarrierAck, EndReport, Hello, TaskKey
+from holdfast.wire.messages import Barrier, BarrierAck, Heartbeat, SourceEndReport, TaskKey
 from tests.api.served import TOKEN, Served, served
 from tests.conformance.servers import free_ports
 
 REFUSED = (OSError, WebSocketException, EOFError)
-HELLO = Hello("W1", "W1-1", 1, 0, 4, (), ())
+HELLO = Heartbeat("W1", "W1-1", 1, 0, 4, (), ())
 
 
 @contextlib.asynccontextmanager
@@ -77,7 +77,7 @@ def test_x11_nobody_joins_without_the_token_or_with_anothers_name(tmp_path: Path
             while "W1-1" not in crew.seen:
                 await asyncio.sleep(0.01)
             async with connect(url, additional_headers=joined(), proxy=None) as second:
-                await second.send(encode(Hello("W1", "W1-2", 1, 0, 4, (), ())))
+                await second.send(encode(Heartbeat("W1", "W1-2", 1, 0, 4, (), ())))
                 with pytest.raises(ConnectionClosed, match="connected already"):
                     while True:
                         await second.recv()
@@ -131,11 +131,11 @@ def test_x13_what_was_said_before_is_not_heard_again(tmp_path: Path) -> None:
         stale = TaskAck(2, task.id, 7, task.place, (), (), True)
         key = keeper.task_key(task.id)
         for message in (
-            Hello("W1", "W1-1", 1, 0, 99, (), ()),
+            Heartbeat("W1", "W1-1", 1, 0, 99, (), ()),
             BarrierAck(leader.desk.term, key, old),
             BarrierAck(leader.desk.term, key, stale),
             BarrierAck(leader.desk.term - 1, key, old),
-            EndReport(leader.desk.term, key, 7, task.sources[0], "W1", "W1-1"),
+            SourceEndReport(leader.desk.term, key, 7, task.sources[0], "W1", "W1-1"),
         ):
             await leader.hear("W1-1", message)
         assert keeper.state == before and leader.crew.seen["W1-1"].hello.slots == 8
@@ -152,13 +152,13 @@ def test_x14_a_worker_cannot_speak_for_another(tmp_path: Path) -> None:
         assert task.place == WorkerId("W1", "W1-1") and task.status is TaskStatus.RUNNING
         key, term = keeper.task_key(task.id), master.api.master.leader.desk.term  # type: ignore[union-attr]
         lies = [
-            EndReport(term, key, 1, task.sources[0], "W1", "W1-1"),
+            SourceEndReport(term, key, 1, task.sources[0], "W1", "W1-1"),
             BarrierAck(term, key, TaskAck(1, task.id, 1, task.place, (), (), True)),
-            Hello("W1", "W1-1", 10**6, 0, 0, (), ()),
+            Heartbeat("W1", "W1-1", 10**6, 0, 0, (), ()),
         ]
         for number, lie in enumerate(lies):
             async with connect(url, additional_headers=joined(), proxy=None) as other:
-                await other.send(encode(Hello("W2", f"W2-{number}", 1, 0, 4, (), ())))
+                await other.send(encode(Heartbeat("W2", f"W2-{number}", 1, 0, 4, (), ())))
                 await other.send(encode(lie))
                 with pytest.raises(ConnectionClosed, match="spoke for another") as closed:
                     while True:

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from holdfast.wire.messages import Hello
+from holdfast.wire.messages import Heartbeat
 from tests.api.served import LOAD, Served, served
 
 BATCH = """
@@ -48,7 +48,7 @@ def test_the_next_life_of_its_worker_costs_no_retry_and_says_why(tmp_path: Path)
         await master.beat(silent_s=12.0, trouble=SAID)
         leader = master.api.master.leader
         assert leader
-        await leader.hear("W1-2", Hello("W1", "W1-2", 1, 0, 8, (), (), LOAD))
+        await leader.hear("W1-2", Heartbeat("W1", "W1-2", 1, 0, 8, (), (), LOAD))
         while not (part := (await master.get("/api/jobs/17"))["pipelines"][0])["failures"]:
             await asyncio.sleep(0.01)
         assert part["failures"][0]["reason"] == f"its worker was lost: {SAID}"

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from holdfast.core.checkpoint import CheckpointDue, CheckpointFailed, CheckpointKind
 from holdfast.core.task import TaskFailed
-from holdfast.wire.messages import Held
+from holdfast.wire.messages import TaskReport
 from tests.api.served import LOAD, STREAM, Served, served
 
 
@@ -18,7 +18,7 @@ def test_a_failure_is_told_with_its_stack_its_worker_and_its_restart(tmp_path: P
         task = keeper.state.tasks[0]
         assert task.place
         stack = "Traceback ...\n  File x\nValueError: password=abcabc"
-        master.api.board.failed(Held(keeper.task_key(task.id), 1, "no", stack=stack))
+        master.api.board.failed(TaskReport(keeper.task_key(task.id), 1, "no", stack=stack))
         await keeper.handle(TaskFailed(task.id, 1, task.place, "url jdbc:x?password=abcabc broke"))
         await master.runs("17")
         found = await master.get("/api/jobs/17/failures")

@@ -14,7 +14,7 @@ from tests.oracle.story import Part, Story
 def confirmed(story: Story) -> Iterator[str]:
     """I38: a source's end is confirmed only once the record holds it."""
     for order, records in story.walk(Order):
-        if order.order != "EndConfirmed":
+        if order.order != "SourceEndAck":
             continue
         state = records.pipeline(Part(order.job, order.incarnation, order.pipeline))
         ready = state.completion.ready if state else ()

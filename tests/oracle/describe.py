@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from holdfast.wire.codec import NAMES
-from holdfast.wire.messages import Barrier, BarrierAck, EndReport, TaskKey, ToWorker
+from holdfast.wire.messages import Barrier, BarrierAck, SourceEndReport, TaskKey, ToWorker
 
 
 def describe(message: ToWorker) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def file_name(content: object) -> str:
     return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
-def describe_report(report: EndReport) -> dict[str, Any]:
+def describe_report(report: SourceEndReport) -> dict[str, Any]:
     """Return what a report of a source's end says, for `Heard`."""
     task = describe_task(report.key, report.attempt)
     return {**task, "source": report.source, "worker": report.incarnation}

@@ -47,7 +47,7 @@ def answers(story: Story) -> Iterator[str]:
                     for question in keys.get((event.process, key), ()):
                         for heard in asked[question]:
                             heard[0] = True
-            case Heard() | Order(order="EndConfirmed") | Client(did="asks" | "was answered"):
+            case Heard() | Order(order="SourceEndAck") | Client(did="asks" | "was answered"):
                 question, key = _question(event)
                 if isinstance(event, Heard) or (isinstance(event, Client) and event.did == "asks"):
                     asked[question].append([False])
@@ -70,7 +70,7 @@ def _question(event: Event) -> tuple[tuple[str, ...], str]:
             worker = event.worker if isinstance(event, Heard) else event.to
             task = (event.job, event.incarnation, event.task, str(event.attempt))
             key = f"pipeline/{event.job}/{event.pipeline:04}"
-            return (event.process, "EndReport", *task, event.source, worker), key
+            return (event.process, "SourceEndReport", *task, event.source, worker), key
     raise AssertionError(f"{event} asks nothing")
 
 

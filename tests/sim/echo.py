@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.checkpoint import TookOver
-from holdfast.core.job import PipelinesSeen
+from holdfast.core.checkpoint import LeaderChanged
+from holdfast.core.job import PipelinesChanged
 from holdfast.core.machine import Event
 from holdfast.master.keeper import Keeper
 
@@ -30,7 +30,7 @@ def hear_twice(patch: pytest.MonkeyPatch, seed: int) -> None:
     async def twice(keeper: Keeper[Any], event: Event) -> None:
         await handle(keeper, event)
         # A leader takes a record over once, and looking again happens all the time.
-        fresh = not ECHO.get() and not isinstance(event, TookOver | PipelinesSeen)
+        fresh = not ECHO.get() and not isinstance(event, LeaderChanged | PipelinesChanged)
         if fresh and rng.random() < 0.5:
             keeper.spawn(partial(again, keeper, event, rng.random() * LATE_S))
 

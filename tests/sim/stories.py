@@ -11,11 +11,11 @@ from typing import Any
 from holdfast.core import job as jobs
 from holdfast.core import pipeline as pipelines
 from holdfast.core.checkpoint import CheckpointDue, CheckpointKind, CheckpointStored
-from holdfast.core.commit import Committed, Listened
+from holdfast.core.commit import Committed, HooksFinished
 from holdfast.core.completion import Completion, SourceEnded
 from holdfast.core.gather import CheckpointRound, StagedCommittable, TaskAck
-from holdfast.core.job import JobRecord, PipelinesSeen, SavepointWanted
-from holdfast.core.pipeline import PipelineRecord, SavepointAsked, StopAsked
+from holdfast.core.job import JobRecord, JobSavepointRequested, PipelinesChanged
+from holdfast.core.pipeline import PipelineRecord, SavepointRequested, StopRequested
 from holdfast.core.saved_state import leave
 from holdfast.core.task import TaskPlaced, TaskRecord, TaskStarted, WorkerId
 from holdfast.master import checkpoint_content
@@ -87,7 +87,7 @@ class Teller:
         self.write({PIPE: self.pipe}, TERM)
 
     def look(self) -> None:
-        self.want(PipelinesSeen((self.pipe,)))
+        self.want(PipelinesChanged((self.pipe,)))
 
     def want(self, event: object) -> None:
         self.job = jobs.step(self.job, event)
@@ -126,7 +126,7 @@ class Teller:
         self.tell(Snapshot(table="t", user=USER, number=number, files=(file,), watermark=end), "")
         self.step(Committed(number, end))
         self.tell(Listen(user="j.i1.1.", number=number, files=(file,)))
-        self.step(Listened(number, ""))
+        self.step(HooksFinished(number, ""))
 
 
 def good() -> Events:
@@ -134,7 +134,7 @@ def good() -> Events:
     t = _begun()
     t.tell(Heard(**A1, source="a", worker=W))
     t.step(SourceEnded("t1", "a", 1, HERE))
-    t.order("EndConfirmed", source="a")
+    t.order("SourceEndAck", source="a")
     t.checkpoint(2, CheckpointKind.FINAL)
     return _ended(t, kept=())
 
@@ -142,11 +142,11 @@ def good() -> Events:
 def saved() -> Events:
     """Return the good story of the same job, stopped with a savepoint instead."""
     t = _begun()
-    t.want(SavepointWanted("r"))
-    t.step(SavepointAsked("r"))
+    t.want(JobSavepointRequested("r"))
+    t.step(SavepointRequested("r"))
     t.checkpoint(2, CheckpointKind.SAVEPOINT)
     t.look()
-    t.step(StopAsked())
+    t.step(StopRequested())
     return _ended(t, kept=("b2",))
 
 

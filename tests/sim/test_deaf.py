@@ -22,6 +22,6 @@ def test_commits_that_nobody_listens_to_keep_every_promise(
     for seed in SEEDS:
         result = run_seed(seed)
         assert result.violations == [], f"seed {seed}"
-        assert "before:pipeline.Listened" not in result.world.hits
+        assert "before:pipeline.HooksFinished" not in result.world.hits
         commits += result.world.hits.get("after:pipeline.Committed", 0)
     assert commits > len(SEEDS), "the runs have made commits"

@@ -18,7 +18,11 @@ def test_every_label_is_written_out_or_the_keepers_own() -> None:
 def test_labels_of_both_kinds_are_found() -> None:
     known = labels.known()
     assert {"leader.elect", "blob.put", "table.commit", "job.bury", "confirm"} <= known
-    assert {"job.CancelAsked", "pipeline.CheckpointStored", "pipeline.TookOver"} <= known
+    assert {
+        "job.JobCancelRequested",
+        "pipeline.CheckpointStored",
+        "pipeline.LeaderChanged",
+    } <= known
 
 
 @pytest.mark.parametrize(

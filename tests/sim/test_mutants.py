@@ -34,7 +34,7 @@ def test_a_mutant_leaves_nothing_behind() -> None:
 
 
 def test_a_failing_run_is_made_smaller() -> None:
-    needed, idle = ("after:table.commit", 1), ("before:pipeline.Listened", 3)
+    needed, idle = ("after:table.commit", 1), ("before:pipeline.HooksFinished", 3)
     plan = Plan(
         jobs=(JobSpec("j"), JobSpec("k", rows=4)),
         lives=2,

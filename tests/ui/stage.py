@@ -18,7 +18,7 @@ from holdfast.core.gather import Counts, TaskAck, Written
 from holdfast.core.task import WorkerId
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.process.server import open_port, server_for
-from holdfast.wire.messages import BarrierAck, Held, Hello, Load
+from holdfast.wire.messages import BarrierAck, Heartbeat, Load, TaskReport
 from tests.api.served import TOKEN, Served, served
 
 BEAT_S = 0.2
@@ -82,13 +82,13 @@ class Player:
                     continue
                 rows = self.rows[job] = self.rows.get(job, 0) + int(self.speed * BEAT_S)
                 held.append(
-                    Held(
+                    TaskReport(
                         keeper.task_key(task.id), task.attempt, self.failing.get(job), self.beats,
                         read=rows, written=rows * 9 // 10,
                     )
                 )  # fmt: skip
         silent_s = self.silent.get(name, 0.0)
-        hello = Hello(
+        hello = Heartbeat(
             name,
             here.incarnation,
             self.beats,

@@ -165,7 +165,7 @@ async def _kill_once(scene: Scene) -> _Kill:
 
 def _is_order(event: Facts) -> bool:
     """Say whether somebody told a worker to do something; a welcome asks for nothing."""
-    return bool(event["kind"] == "order" and event["order"] != "Welcome")
+    return bool(event["kind"] == "order" and event["order"] != "HeartbeatAck")
 
 
 async def _when(moment: Awaitable[object]) -> float:

@@ -162,7 +162,7 @@ def _is_of(event: Event, jobs: set[str]) -> bool:
         return not belongs or rest.split("/")[0] in jobs
     if isinstance(event, Read | Publish | Snapshot):
         return event.user.split(".")[0] in jobs
-    if isinstance(event, Order) and event.order == "Welcome":
+    if isinstance(event, Order) and event.order == "HeartbeatAck":
         return True
     return getattr(event, "job", "") in ("", *jobs)
 

@@ -40,7 +40,7 @@ async def second_leader_is_killed_while_it_takes_over(s: Scene) -> None:
     for name in ("j", "k", "m"):
         await s.submit(name, ONE)
     await s.until(complete(1), "k")
-    number = s.arm("after:pipeline.TookOver")
+    number = s.arm("after:pipeline.LeaderChanged")
     await s.kill_leader()
     await s.killed(number)
     await s.rest()

@@ -180,7 +180,7 @@ async def job_without_retries_loses_its_worker(s: Scene) -> None:
 async def leader_is_killed_with_a_cancel(s: Scene) -> None:
     await s.submit()
     await s.until(complete(1))
-    number = s.arm("after:job.CancelAsked")
+    number = s.arm("after:job.JobCancelRequested")
     asking = asyncio.ensure_future(s.cancel())
     await s.killed(number)
     await asking

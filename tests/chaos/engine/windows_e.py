@@ -38,7 +38,7 @@ async def _armed_end(s: Scene) -> None:
     # The write that made it RUNNING had the same label, and its "after:" may still be to come.
     await s.until(complete(1))
     ledger = s.cluster.ledger
-    number, term = s.arm("after:job.PipelinesSeen"), ledger.term()
+    number, term = s.arm("after:job.PipelinesChanged"), ledger.term()
     name = await s.hit(number)
     # What is known here of the store may be a moment behind.
     await s.until_job("FINISHED")

@@ -53,7 +53,7 @@ def saving(p: PipelineRecord) -> bool:
 async def leader_dies_with_the_wish(s: Scene) -> None:
     await s.submit()
     await s.until(complete(1))
-    number = s.arm("after:job.SavepointWanted")
+    number = s.arm("after:job.JobSavepointRequested")
     asking = asyncio.ensure_future(saved(s))  # nobody answers where there is no other master
     await s.killed(number)
     s.claim(not await asking, "the savepoint was refused")

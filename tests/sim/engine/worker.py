@@ -14,15 +14,15 @@ from holdfast.wire.messages import (
     Barrier,
     BarrierAck,
     DeployTask,
-    EndConfirmed,
-    EndReport,
-    Held,
-    Hello,
+    Heartbeat,
+    HeartbeatAck,
+    SourceEndAck,
+    SourceEndReport,
     StopTask,
     TaskKey,
+    TaskReport,
     ToLeader,
     ToWorker,
-    Welcome,
 )
 from tests.oracle.describe import describe_ack, describe_task
 from tests.sim.engine.kernel import Process
@@ -108,16 +108,16 @@ class SimWorker:
                     await self.world.tables.sweep(Incarnation(key.job, key.incarnation, ""))
             case Barrier():
                 self._barrier(message)
-            case EndConfirmed(_, key, attempt, source):
+            case SourceEndAck(_, key, attempt, source):
                 running = self.tasks.get(key)
                 if running and running.attempt == attempt:
                     running.confirmed.add(source)
-            case Welcome(leave=True) if self.leaving:
+            case HeartbeatAck(leave=True) if self.leaving:
                 if self.tasks:  # nobody has room for them
                     self.world.note_by(None, "fault", fault="told to end", of=self.name)
                 self.world.note("departed", worker=self.incarnation)
                 self.world.loop.kill(self.process)
-            case Welcome():
+            case HeartbeatAck():
                 pass
 
     def _deploy(self, order: DeployTask) -> None:
@@ -185,7 +185,7 @@ class SimWorker:
                     running.positions[source] = at + 1
                 elif source not in running.confirmed:
                     self._tell(
-                        EndReport(
+                        SourceEndReport(
                             self.term, running.key, running.attempt, source, self.name,
                             self.incarnation,
                         )
@@ -279,12 +279,13 @@ class SimWorker:
         facts = describe_task(running.key, running.attempt)
         self.world.note("end", **facts, worker=self.incarnation, why=why)
 
-    def _hello(self) -> Hello:
+    def _hello(self) -> Heartbeat:
         self.sequence += 1
         held = tuple(
-            Held(r.key, r.attempt, r.failure, r.progress) for _, r in sorted(self.tasks.items())
+            TaskReport(r.key, r.attempt, r.failure, r.progress)
+            for _, r in sorted(self.tasks.items())
         )
-        return Hello(
+        return Heartbeat(
             self.name, self.incarnation, self.sequence, self.term, self.slots, (), held,
             leaving=self.leaving,
         )  # fmt: skip

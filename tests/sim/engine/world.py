@@ -15,7 +15,7 @@ from holdfast.master.master import Master
 from holdfast.master.ports import MasterSettings, Ports
 from holdfast.master.records import decode
 from holdfast.store.contract import Delete, Guard, Put
-from holdfast.wire.messages import EndReport, ToLeader, ToWorker
+from holdfast.wire.messages import SourceEndReport, ToLeader, ToWorker
 from tests.oracle.describe import describe, describe_report
 from tests.sim.engine.faults import Faults
 from tests.sim.engine.history import History
@@ -239,7 +239,7 @@ class World:
         leader = master.leader if master else None
         if leader is None or not leader.has_time(sender):
             return None
-        if isinstance(message, EndReport):
+        if isinstance(message, SourceEndReport):
             self.note_by((name, self.starts[name]), "heard", **describe_report(message))
         return leader.hear(sender, message)
 

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from holdfast.core import checkpoint, commit, effects, saved_state
-from holdfast.core.checkpoint import Checkpoints, Completed, TookOver
-from holdfast.core.commit import Commits, CommitStatus, Committed, Listened
+from holdfast.core.checkpoint import Checkpoints, Completed, LeaderChanged
+from holdfast.core.commit import Commits, CommitStatus, Committed, HooksFinished
 from holdfast.core.effects import Commit, DropBlob
 from holdfast.core.gather import CheckpointRound, TaskAck
 from holdfast.core.pipeline import PipelineRecord
@@ -231,7 +231,7 @@ def listeners_skipped_for_commits_found() -> Iterator[None]:
             table = await self.desk.ports.tables.read(order)
             if table.committed >= number:
                 await self.handle(Committed(number, content.watermark))
-                await self.handle(Listened(number, state.commits.listeners))
+                await self.handle(HooksFinished(number, state.commits.listeners))
                 return
         await make(self, effect)
 
@@ -292,7 +292,7 @@ def checkpoint_number_used_again() -> Iterator[None]:
 
     def back(old: Checkpoints, event: object) -> Checkpoints:
         new = step(old, event)
-        again = isinstance(event, TookOver) and old.pending and not new.pending
+        again = isinstance(event, LeaderChanged) and old.pending and not new.pending
         return replace(new, next=old.pending.number) if again and old.pending else new
 
     with swapped(checkpoint, "step", back):
@@ -305,7 +305,7 @@ def checkpoint_of_a_former_leader_completed() -> Iterator[None]:
     step = checkpoint.step
 
     def keep(old: Checkpoints, event: object) -> Checkpoints:
-        return old if isinstance(event, TookOver) else step(old, event)
+        return old if isinstance(event, LeaderChanged) else step(old, event)
 
     with swapped(checkpoint, "step", keep):
         yield

@@ -274,7 +274,7 @@ def savepoint_of_one_pipeline() -> Iterator[None]:
 
 
 @mutant("checkpoints go on after the savepoint that ends the job", "I61 I62 I63", scene(saved),
-        crash("after:job.SavepointWanted", stage=saved), seeds(400))  # fmt: skip
+        crash("after:job.JobSavepointRequested", stage=saved), seeds(400))  # fmt: skip
 def checkpoints_after_the_savepoint() -> Iterator[None]:
     wanted = core.wanted
 

@@ -9,7 +9,7 @@ from holdfast.core import job as job_core
 from holdfast.core import pipeline as pipeline_core
 from holdfast.core import saved_state as saved_core
 from holdfast.core.job import JobRecord, JobStatus, owed
-from holdfast.core.pipeline import AbandonAsked, PipelineRecord
+from holdfast.core.pipeline import AbandonRequested, PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.master import accept, former_commits, job_keeper, pipeline_keeper, saved_states
 from holdfast.master.job_keeper import JobKeeper
@@ -150,7 +150,7 @@ def former_commits_forgotten() -> Iterator[None]:
 
 
 @mutant("a life leaves its state in a write of its own, after its end", "I80",
-        crash("after:job.PipelinesSeen", 4, stage=going_on), scene(going_on))  # fmt: skip
+        crash("after:job.PipelinesChanged", 4, stage=going_on), scene(going_on))  # fmt: skip
 def state_written_after_the_end() -> Iterator[None]:
     def later(self: JobKeeper, new: JobRecord) -> list[Put | Delete]:
         return []
@@ -193,7 +193,7 @@ def abandoned_in_silence() -> Iterator[None]:
 def abandoned_for_ever() -> Iterator[None]:
     def forgetful(old: PipelineRecord, event: object) -> PipelineRecord:
         new = pipeline_core.step(old, event)
-        if not isinstance(event, AbandonAsked):
+        if not isinstance(event, AbandonRequested):
             return new
         through = max((c.number for c in new.commits.waiting), default=new.commits.through)
         return replace(new, commits=replace(new.commits, waiting=(), through=through,

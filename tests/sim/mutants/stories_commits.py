@@ -137,7 +137,7 @@ def nothing_completes(e: Events) -> Events:
 
 @breaks("I38", completion.confirmed)
 def end_confirmed_early(e: Events) -> Events:
-    return added(e, place(e, Heard), pick(e, Order, order="EndConfirmed"))
+    return added(e, place(e, Heard), pick(e, Order, order="SourceEndAck"))
 
 
 @breaks("I39", completion.ready_set)

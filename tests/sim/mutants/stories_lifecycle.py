@@ -92,7 +92,7 @@ def order_of_a_former_term(e: Events) -> Events:
 
 @breaks("I4", leadership.answers)
 def unproven_confirmation(e: Events) -> Events:
-    heard = place(e, Order, order="EndConfirmed")
+    heard = place(e, Order, order="SourceEndAck")
     return [x for i, x in enumerate(e) if type(x) is not Proof or i > heard]
 
 

@@ -7,7 +7,7 @@ from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.election import ACT_SHARE
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.store.contract import Put
-from holdfast.wire.messages import Barrier, EndConfirmed, StopTask, TaskKey
+from holdfast.wire.messages import Barrier, SourceEndAck, StopTask, TaskKey
 from tests.sim.engine.world import WORKERS, JobSpec
 from tests.sim.scenarios import moments
 from tests.sim.scenarios.scene import FOREVER_S, LEASE_S, UNEVEN, Scene, kill_at, others, window
@@ -97,7 +97,7 @@ async def deposed_leader_wakes_in_a_confirmation(s: Scene) -> None:
     term = s.world.store.items["leader"].revision
     await s.rest()
     name = old["process"].split("#")[0]
-    late = s.sent(EndConfirmed, lambda p: p.sender == name and p.message.term < term)
+    late = s.sent(SourceEndAck, lambda p: p.sender == name and p.message.term < term)
     s.claim(not late, "a deposed leader confirmed")
     s.ends("FINISHED")
 

@@ -1,6 +1,6 @@
 """Group C: deploying, workers, tasks."""
 
-from holdfast.wire.messages import BarrierAck, DeployTask, EndReport, Hello, StopTask
+from holdfast.wire.messages import BarrierAck, DeployTask, Heartbeat, SourceEndReport, StopTask
 from tests.sim.engine.world import WORKERS, JobSpec
 from tests.sim.scenarios import moments
 from tests.sim.scenarios.scene import Scene, kill_at, window
@@ -174,7 +174,7 @@ async def failure_told_to_a_dying_leader(s: Scene) -> None:
 
 @window("C14")
 async def reports_arrive_while_the_job_is_cleaned_up(s: Scene) -> None:
-    late = [s.tap("copy", kind, left=12) for kind in (Hello, EndReport, BarrierAck)]
+    late = [s.tap("copy", kind, left=12) for kind in (Heartbeat, SourceEndReport, BarrierAck)]
     await s.saw(moments.job("FINISHED"))
     s.kill("W1")
     for tap in late:
@@ -210,7 +210,7 @@ async def job_without_retries_and_a_commit_owed(s: Scene) -> None:
 @window("C16", LONG)
 async def leader_dies_with_a_cancel(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.complete(1)))
-    s.arm("after:job.CancelAsked", 1, "kill")
+    s.arm("after:job.JobCancelRequested", 1, "kill")
     await s.ask(lambda leader: leader.cancel("j"))
     await s.rest()
     s.ends("CANCELED")

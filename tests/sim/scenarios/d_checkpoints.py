@@ -4,7 +4,7 @@ from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.health import Health
 from holdfast.master.ports import MasterSettings
-from holdfast.wire.messages import Barrier, BarrierAck, DeployTask, EndReport
+from holdfast.wire.messages import Barrier, BarrierAck, DeployTask, SourceEndReport
 from tests.sim.engine.world import JobSpec
 from tests.sim.scenarios import moments
 from tests.sim.scenarios.c_tasks import fail, starts, worker_of
@@ -333,7 +333,7 @@ async def answers_come_by_the_thousand(s: Scene) -> None:
 
 @window("D23", UNEVEN, settings=MasterSettings(lease_s=30.0))
 async def reports_wait_for_the_store_by_the_thousand(s: Scene) -> None:
-    reports = s.tap("copy", EndReport)
+    reports = s.tap("copy", SourceEndReport)
     await s.saw(moments.pipeline(moments.ready(1)))
     reports.end()
     copy = next(p for p in reports.taken if p.receiver == s.holder())

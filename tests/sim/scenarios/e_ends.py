@@ -5,7 +5,7 @@ from dataclasses import replace
 from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.ports import MasterSettings
-from holdfast.wire.messages import BarrierAck, EndReport, StopTask
+from holdfast.wire.messages import BarrierAck, SourceEndReport, StopTask
 from tests.sim.engine.world import JobSpec
 from tests.sim.scenarios import moments
 from tests.sim.scenarios.c_tasks import worker_of
@@ -29,7 +29,7 @@ def _finished(s: Scene) -> None:
 
 
 def _no_resend(s: Scene) -> None:
-    s.tap("drop", EndReport, lambda m: m.source == "a")
+    s.tap("drop", SourceEndReport, lambda m: m.source == "a")
 
 
 @window("E02", ONE_OF_THREE)
@@ -94,7 +94,7 @@ async def finished_before_tasks_are_told(s: Scene) -> None:
 async def second_leader_dies_before_the_others_report(s: Scene) -> None:
     await s.kills_leader(moments.pipeline(moments.ready(1)))
     _no_resend(s)
-    blocked = s.tap("drop", EndReport)
+    blocked = s.tap("drop", SourceEndReport)
     await s.saw(moments.elected)
     await s.sleep(1.0)
     s.kill_leader()
@@ -107,7 +107,7 @@ async def second_leader_dies_before_the_others_report(s: Scene) -> None:
 
 @window("E09")
 async def two_reports_at_once(s: Scene) -> None:
-    held = s.tap("hold", EndReport)
+    held = s.tap("hold", SourceEndReport)
     await s.until(lambda: {p.message.source for p in held.taken} == {"a", "b"})
     held.taken.sort(key=lambda p: s.world.loop.random.random())
     s.release(held)
@@ -200,7 +200,7 @@ async def periodic_checkpoint_on_its_way_at_the_end(s: Scene) -> None:
 
 @window("E17", lives=2)
 async def report_reaches_the_next_life(s: Scene) -> None:
-    held = s.tap("copy", EndReport, lambda m: m.key.incarnation == "i1", 2)
+    held = s.tap("copy", SourceEndReport, lambda m: m.key.incarnation == "i1", 2)
     await s.saw(moments.pipeline(lambda p: p.incarnation == "i2" and moments.running(p)))
     term = s.world.store.items["leader"].revision
     for parcel in held.taken:
@@ -216,7 +216,7 @@ async def report_reaches_the_next_life(s: Scene) -> None:
 async def restored_again_and_again(s: Scene) -> None:
     await s.kills_leader(moments.pipeline(moments.ready(1)))
     known = s.pipeline().completion
-    tap = s.tap("drop", EndReport)
+    tap = s.tap("drop", SourceEndReport)
     for _ in range(2):
         await s.saw(moments.elected)
         await s.sleep(0.3)

@@ -182,7 +182,7 @@ async def every_writer_is_idle(s: Scene) -> None:
 @window("F16", LONG)
 @window("F17", LONG)
 async def listeners_hear_of_every_commit(s: Scene) -> None:
-    s.arm("before:pipeline.Listened", 2, "kill")
+    s.arm("before:pipeline.HooksFinished", 2, "kill")
     await s.rest()
     numbers = {e["number"] for e in s.world.history.of("snapshot")}
     heard = {number for _, number in s.world.tables.heard}

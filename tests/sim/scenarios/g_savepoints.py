@@ -58,7 +58,7 @@ def whole(s: Scene, *lives: str) -> None:
 @window("G01", LONG)
 async def leader_dies_with_the_wish(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.complete(1)))
-    s.arm("after:job.SavepointWanted", 1, "kill")
+    s.arm("after:job.JobSavepointRequested", 1, "kill")
     await save(s)
     await s.rest()
     s.ends("SAVEPOINT_DONE")

@@ -1,12 +1,12 @@
 """Group H: the end of a job, its tombstone, and the cleanup."""
 
 from holdfast.core import job, pipeline
-from holdfast.core.job import TERMINAL, CancelAsked, JobRecord, PipelinesSeen
-from holdfast.core.pipeline import PipelineRecord, StopAsked
+from holdfast.core.job import TERMINAL, JobCancelRequested, JobRecord, PipelinesChanged
+from holdfast.core.pipeline import PipelineRecord, StopRequested
 from holdfast.master.ports import MasterSettings
 from holdfast.master.records import encode, job_key, pipeline_key
 from holdfast.store.contract import Guard, Item, Put
-from holdfast.wire.messages import BarrierAck, EndReport, Hello
+from holdfast.wire.messages import BarrierAck, Heartbeat, SourceEndReport
 from tests.sim.engine.world import WORKERS, JobSpec
 from tests.sim.scenarios import moments
 from tests.sim.scenarios.c_tasks import fail
@@ -84,7 +84,7 @@ async def second_leader_dies_before_the_cleanup(s: Scene) -> None:
 
 
 async def _late(s: Scene, moment: str) -> None:
-    late = [s.tap("copy", kind, left=20) for kind in (Hello, EndReport, BarrierAck)]
+    late = [s.tap("copy", kind, left=20) for kind in (Heartbeat, SourceEndReport, BarrierAck)]
     await s.saw(moments.job("FINISHED") if moment == "within" else moments.gone("j"))
     writes = len(s.records(PipelineRecord)) + len(s.records(JobRecord))
     for tap in late:
@@ -187,8 +187,8 @@ async def many_tombstones_at_a_takeover(s: Scene) -> None:
 def _tombstone(s: Scene, name: str) -> None:
     """Bring a job to its end step by step, as a leader would have done."""
     new, (part,) = JobSpec(name, ((("a",),),)).records("i0")
-    stopping, stopped = job.step(new, CancelAsked()), pipeline.step(part, StopAsked())
-    over = job.step(stopping, PipelinesSeen((stopped,)))
+    stopping, stopped = job.step(new, JobCancelRequested()), pipeline.step(part, StopRequested())
+    over = job.step(stopping, PipelinesChanged((stopped,)))
     key, part_key = job_key(name), pipeline_key(name, 1)
     steps = [[Put(key, encode(new)), Put(part_key, encode(part))]]
     steps += [[Put(key, encode(stopping))], [Put(part_key, encode(stopped))]]

@@ -1,7 +1,7 @@
 """Group S: the store, the network, and processes that stand still."""
 
 from holdfast.master.master import Master
-from holdfast.wire.messages import Hello
+from holdfast.wire.messages import Heartbeat
 from tests.sim.engine.faults import Faults
 from tests.sim.engine.store import Armed
 from tests.sim.engine.world import MASTERS, WORKERS, JobSpec
@@ -69,7 +69,7 @@ def _silent_call(op: str, skip: int) -> None:
 def _lose_lead(s: Scene, op: str) -> None:
     """Bring about a takeover: by a death, or by a leader that steps down and releases."""
     if op == "revoke":
-        later = Hello("W9", "W9#1", 1, 10**9, 0, (), ())
+        later = Heartbeat("W9", "W9#1", 1, 10**9, 0, (), ())
         s.world.loop.spawn(s.world.process_of(s.holder()), s.leader().hear("W9#1", later))
     else:
         s.kill_leader()
@@ -150,7 +150,7 @@ async def nodes_are_clogged_one_by_one(s: Scene) -> None:
 
 @window("S12", LONG)
 async def peer_vanishes_in_a_request(s: Scene) -> None:
-    s.arm("before:job.CancelAsked", 1, lambda name: s.kill(name, revive=False))
+    s.arm("before:job.JobCancelRequested", 1, lambda name: s.kill(name, revive=False))
     await s.saw(moments.pipeline(moments.complete(1)))
     at_s = s.now
     said = await s.ask(lambda leader: leader.cancel("j"))

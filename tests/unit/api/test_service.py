@@ -30,7 +30,7 @@ from holdfast.process.links import Links
 from holdfast.process.server import build_app
 from holdfast.store.contract import Delete, Guard, Put
 from holdfast.store.open import open_store
-from holdfast.wire.messages import Held, Hello
+from holdfast.wire.messages import Heartbeat, TaskReport
 
 TOKEN = Secret("t")
 JOB = """
@@ -77,7 +77,7 @@ def leading(
 
 async def worker(api: Api, name: str, slots: int, **tags: str) -> None:
     assert api.master.leader
-    hello = Hello(name, f"{name}-1", 1, 0, slots, tuple(tags.items()), ())
+    hello = Heartbeat(name, f"{name}-1", 1, 0, slots, tuple(tags.items()), ())
     await api.master.leader.hear(hello.incarnation, hello)
 
 
@@ -161,9 +161,9 @@ def test_a_hello_that_waits_for_the_store_says_nothing_of_what_came_after_it(
 
         monkeypatch.setattr(store, "commit", slow)
         tasks = {job: leader.jobs[job].pipelines[1] for job in ("a", "slow")}
-        held = {j: Held(k.task_key(k.state.tasks[0].id), 1) for j, k in tasks.items()}
-        first = Hello("W1", "W1-1", 2, 0, 4, (), (held["slow"],))
-        second = Hello("W1", "W1-1", 3, 0, 4, (), (held["a"], held["slow"]))
+        held = {j: TaskReport(k.task_key(k.state.tasks[0].id), 1) for j, k in tasks.items()}
+        first = Heartbeat("W1", "W1-1", 2, 0, 4, (), (held["slow"],))
+        second = Heartbeat("W1", "W1-1", 3, 0, 4, (), (held["a"], held["slow"]))
         await asyncio.gather(*(leader.hear("W1-1", hello) for hello in (first, second)))
         for keeper in tasks.values():
             assert [t.status for t in keeper.state.tasks] == [TaskStatus.RUNNING]

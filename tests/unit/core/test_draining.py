@@ -12,7 +12,7 @@ from holdfast.core.checkpoint import (
 )
 from holdfast.core.completion import SourceEnded
 from holdfast.core.effects import Deploy, StartCheckpoint, owed
-from holdfast.core.pipeline import PipelineRecord, SavepointAsked, may_move, step
+from holdfast.core.pipeline import PipelineRecord, SavepointRequested, may_move, step
 from holdfast.core.placement import Room, Wanted, place
 from holdfast.core.policy import Policy
 from holdfast.core.task import TaskMoves, TaskPlaced, TaskStarted, TaskStatus, WorkerId, WorkerLost
@@ -80,7 +80,7 @@ def test_who_takes_no_checkpoint_or_is_about_to_end_ends_where_it_is() -> None:
     state = running()
     assert may_move(state, "t1") and not may_move(state, "t9")
     assert not may_move(replace(state, policy=Policy(periodic=False)), "t1")
-    assert not may_move(step(state, SavepointAsked("s")), "t1")
+    assert not may_move(step(state, SavepointRequested("s")), "t1")
     for task in state.tasks:
         for source in task.sources:
             state = step(state, SourceEnded(task.id, source, 1, HERE))

@@ -13,11 +13,20 @@ from holdfast.core.checkpoint import (
     CheckpointKind,
     CheckpointLost,
     CheckpointStored,
-    TookOver,
+    LeaderChanged,
 )
-from holdfast.core.commit import CommitStatus, Committed, Listened
+from holdfast.core.commit import CommitStatus, Committed, HooksFinished
 from holdfast.core.completion import SourceEnded
-from holdfast.core.effects import Commit, Deploy, DropBlob, FindPlace, Gather, GiveUp, Listen, owed
+from holdfast.core.effects import (
+    CollectAcks,
+    Commit,
+    Deploy,
+    DropBlob,
+    Listen,
+    PlaceTask,
+    RestartStuckTask,
+    owed,
+)
 from holdfast.core.pipeline import (
     ACTIVE,
     FAILED,
@@ -26,11 +35,11 @@ from holdfast.core.pipeline import (
     STOPPED,
     STOPPING,
     WAITING_MAX,
-    PipelineDoomed,
+    PipelineFailed,
     PipelineRecord,
-    SavepointAsked,
     SavepointDropped,
-    StopAsked,
+    SavepointRequested,
+    StopRequested,
     step,
 )
 from holdfast.core.task import TaskFailed, TaskPlaced, TaskStarted, TaskStatus, WorkerLost
@@ -141,7 +150,7 @@ def test_nothing_runs_after_the_end_of_activity(life: Life) -> None:
             assert all(t.status is TaskStatus.DONE for t in state.tasks)
             assert not state.checkpoints.pending
             effects = {type(e) for e in owed(state)}
-            assert not effects & {Deploy, FindPlace, Gather, duties.StartCheckpoint}
+            assert not effects & {Deploy, PlaceTask, CollectAcks, duties.StartCheckpoint}
 
 
 @few
@@ -174,12 +183,12 @@ def taken(state: PipelineRecord, kind: CheckpointKind = CheckpointKind.PERIODIC)
 def shown(state: PipelineRecord) -> PipelineRecord:
     """Return the pipeline after its next commit."""
     number = state.commits.waiting[0].number
-    return step(step(state, Committed(number, None)), Listened(number, ""))
+    return step(step(state, Committed(number, None)), HooksFinished(number, ""))
 
 
 def test_an_aborted_number_is_not_used_again() -> None:
     state = step(running(), CheckpointDue(CheckpointKind.PERIODIC, 1))
-    state = step(state, TookOver(2))
+    state = step(state, LeaderChanged(2))
     assert state.checkpoints.pending is None
     assert taken(state).checkpoints.latest == replace(
         taken(running()).checkpoints.latest,
@@ -218,7 +227,7 @@ def test_commits_are_owed_one_at_a_time_in_order() -> None:
     assert [e for e in owed(state) if isinstance(e, Commit)] == [Commit(first)]
     state = step(state, Committed(first.number, 5))
     assert [e for e in owed(state) if isinstance(e, Commit | Listen)] == [Listen(1, "")]
-    state = step(state, Listened(1, "state"))
+    state = step(state, HooksFinished(1, "state"))
     assert [e for e in owed(state) if isinstance(e, Commit)] == [Commit(second)]
 
 
@@ -227,7 +236,7 @@ def test_no_more_checkpoints_than_commits_can_catch_up_with() -> None:
     for _ in range(WAITING_MAX):
         state = taken(state)
     assert step(state, CheckpointDue(CheckpointKind.PERIODIC, 1)) == state
-    assert taken(step(state, SavepointAsked("s")), CheckpointKind.SAVEPOINT).savepoint
+    assert taken(step(state, SavepointRequested("s")), CheckpointKind.SAVEPOINT).savepoint
     assert taken(shown(state)).commits.waiting[-1].number == WAITING_MAX + 1
 
 
@@ -252,8 +261,8 @@ def test_losing_a_worker_after_the_final_checkpoint_changes_nothing() -> None:
 
 
 def test_a_stop_waits_for_what_is_complete() -> None:
-    assert step(running(), StopAsked()).status is STOPPED
-    stopping = step(taken(running()), StopAsked())
+    assert step(running(), StopRequested()).status is STOPPED
+    stopping = step(taken(running()), StopRequested())
     assert stopping.status is STOPPING
     assert shown(stopping).status is STOPPED
 
@@ -268,14 +277,14 @@ def test_retries_are_counted_and_the_reason_is_kept() -> None:
 
 
 def test_a_doomed_pipeline_keeps_what_it_could_not_commit() -> None:
-    state = step(taken(running()), PipelineDoomed("the table is gone"))
+    state = step(taken(running()), PipelineFailed("the table is gone"))
     assert state.status is FAILED
     assert state.commits.waiting
     assert owed(state) == ()
 
 
 def test_a_savepoint_goes_first_and_is_the_last() -> None:
-    state = step(running(), SavepointAsked("s"))
+    state = step(running(), SavepointRequested("s"))
     assert step(state, CheckpointDue(CheckpointKind.PERIODIC, 1)) == state
     state = taken(state, CheckpointKind.SAVEPOINT)
     assert state.savepoint and state.savepoint.number == 1
@@ -329,11 +338,11 @@ def test_the_ones_after_a_bad_checkpoint_go_with_it() -> None:
     [
         (shown(taken(running())), True, "Its rows are visible"),
         (taken(shown(taken(running()))), False, "Its commit may have begun"),
-        (step(taken(shown(taken(running()))), StopAsked()), True, "The tasks have ended"),
+        (step(taken(shown(taken(running()))), StopRequested()), True, "The tasks have ended"),
         (taken(running()), True, "There is none before it"),
         (taken(shown(taken(running(retry_times=0)))), True, "The job may not be tried again"),
         (
-            taken(step(shown(taken(running())), SavepointAsked("s")), CheckpointKind.SAVEPOINT),
+            taken(step(shown(taken(running())), SavepointRequested("s")), CheckpointKind.SAVEPOINT),
             True,
             "It is a savepoint or the last one",
         ),
@@ -362,7 +371,7 @@ def unanswered(
 
 def given_up(state: PipelineRecord) -> list[str]:
     """Return the tasks that are to start anew."""
-    return [e.task for e in owed(state) if isinstance(e, GiveUp)]
+    return [e.task for e in owed(state) if isinstance(e, RestartStuckTask)]
 
 
 def test_a_task_that_never_answers_is_given_up() -> None:
@@ -371,7 +380,7 @@ def test_a_task_that_never_answers_is_given_up() -> None:
         state = unanswered(state, ("t1", 1), ("t2", 1))
     assert given_up(state) == []
     state = unanswered(state, ("t1", 1))
-    assert GiveUp("t1", 1, PLACES[0], 3) in owed(state)
+    assert RestartStuckTask("t1", 1, PLACES[0], 3) in owed(state)
     assert given_up(state) == ["t1"], "the other has answered meanwhile"
     anew = step(state, TaskFailed("t1", 1, PLACES[0], "no answer"))
     anew = step(step(anew, TaskPlaced("t1", 2, PLACES[0])), TaskStarted("t1", 2, PLACES[0]))

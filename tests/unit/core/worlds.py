@@ -13,17 +13,17 @@ from holdfast.core.checkpoint import (
     CheckpointKind,
     CheckpointLost,
     CheckpointStored,
-    TookOver,
+    LeaderChanged,
 )
-from holdfast.core.commit import Committed, Listened
+from holdfast.core.commit import Committed, HooksFinished
 from holdfast.core.completion import Completion, SourceEnded
 from holdfast.core.pipeline import (
     OVER,
-    PipelineDoomed,
+    PipelineFailed,
     PipelineRecord,
-    SavepointAsked,
     SavepointDropped,
-    StopAsked,
+    SavepointRequested,
+    StopRequested,
     step,
 )
 from holdfast.core.task import (
@@ -64,13 +64,13 @@ REPORTS: tuple[object, ...] = (
     *(CheckpointFailed(n, "silent", ((t, a),)) for n, t, a in product(NUMBERS, TASKS, (1, 2))),
     *(CheckpointLost(n, "torn", untouched) for n, untouched in product(NUMBERS, (True, False))),
     *(Committed(number, mark) for number, mark in product(NUMBERS, (None, 3))),
-    *(Listened(number, "state") for number in NUMBERS),
+    *(HooksFinished(number, "state") for number in NUMBERS),
     *(BlobDropped(number) for number in NUMBERS),
-    TookOver(2),
-    StopAsked(),
-    SavepointAsked("s"),
+    LeaderChanged(2),
+    StopRequested(),
+    SavepointRequested("s"),
     SavepointDropped(),
-    PipelineDoomed("its checkpoint is lost"),
+    PipelineFailed("its checkpoint is lost"),
 )
 """Everything that may reach a pipeline, early, late or twice."""
 
@@ -83,7 +83,7 @@ def fresh(retry_times: int = 1) -> PipelineRecord:
 
 def may_come(pipeline: PipelineRecord, event: object) -> bool:
     """Say whether the shell could hand this over: a pipeline that is over has nothing to read."""
-    return not (isinstance(event, PipelineDoomed) and pipeline.status in OVER)
+    return not (isinstance(event, PipelineFailed) and pipeline.status in OVER)
 
 
 def lives() -> st.SearchStrategy[list[tuple[PipelineRecord, object, PipelineRecord]]]:
@@ -115,7 +115,7 @@ def _turns(pipeline: PipelineRecord) -> Sequence[object]:
     failed = [TaskFailed(t.id, t.attempt, t.place, "it broke") for t in pipeline.tasks if t.place]
     lost = [CheckpointLost(c.number, "torn", True) for c in pipeline.commits.waiting]
     moves = [TaskMoves(t.id, t.attempt, t.place, PLACES[1]) for t in pipeline.tasks if t.place]
-    turns = [StopAsked(), SavepointAsked("s"), TookOver(2), WorkerLost("w1-1")]
+    turns = [StopRequested(), SavepointRequested("s"), LeaderChanged(2), WorkerLost("w1-1")]
     return [*turns, *failed, *lost, *moves]
 
 
@@ -136,5 +136,5 @@ def _likely(pipeline: PipelineRecord) -> Sequence[object]:
         found += [CheckpointDue(kind, 1) for kind in CheckpointKind]
     if commits.waiting:
         found.append(Committed(commits.waiting[0].number, 7))
-    found.append(Listened(commits.through, ""))
+    found.append(HooksFinished(commits.through, ""))
     return found

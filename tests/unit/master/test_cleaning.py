@@ -17,7 +17,7 @@ from holdfast.process.committers import SinkTables
 from holdfast.process.failpoints import NoPoints
 from holdfast.store.contract import Put
 from holdfast.store.memory import Memory, MemoryStore
-from holdfast.wire.messages import Held, Hello, TaskKey, ToWorker, Welcome
+from holdfast.wire.messages import Heartbeat, HeartbeatAck, TaskKey, TaskReport, ToWorker
 
 SETTINGS = MasterSettings(lease_s=30.0, campaign_s=0.01, tombstone_s=0.0, retry_s=0.01)
 OVER = replace(JobRecord("0", "a", "token", "shop", "", 0), status=JobStatus.FINISHED)
@@ -98,16 +98,16 @@ def test_nothing_of_a_job_is_removed_while_a_worker_holds_a_task_of_it(tmp_path:
                 await asyncio.sleep(0.001)
             leader = master.leader
             key = TaskKey("held", "a", 1, "p1-t1")
-            holds = (Held(key, 1, progress=1),)
+            holds = (TaskReport(key, 1, progress=1),)
             for beat in range(1, 30):
-                await leader.hear("w-1", Hello("w", "w-1", beat, 0, 4, (), holds))
+                await leader.hear("w-1", Heartbeat("w", "w-1", beat, 0, 4, (), holds))
                 await asyncio.sleep(0.02)
             while "free" not in tables.swept:
                 await asyncio.sleep(0.01)
             assert "held" not in tables.swept and await store.get(job_key("held"))
-            stops = [m for m in workers.told if not isinstance(m, Welcome)]
+            stops = [m for m in workers.told if not isinstance(m, HeartbeatAck)]
             assert {type(m).__name__ for m in stops} == {"StopTask"}
-            await leader.hear("w-1", Hello("w", "w-1", 30, 0, 4, (), ()))
+            await leader.hear("w-1", Heartbeat("w", "w-1", 30, 0, 4, (), ()))
             while await store.get(job_key("held")):
                 await asyncio.sleep(0.01)
         assert "held" in tables.swept

@@ -9,10 +9,10 @@ from holdfast.core.checkpoint import (
     CheckpointFailed,
     CheckpointKind,
     CheckpointStored,
-    TookOver,
+    LeaderChanged,
     Totals,
 )
-from holdfast.core.commit import Committed, Listened
+from holdfast.core.commit import Committed, HooksFinished
 from holdfast.core.completion import Completion
 from holdfast.core.job import JobRecord, JobStatus
 from holdfast.core.pipeline import PipelineRecord, step
@@ -54,7 +54,7 @@ class Story:
         pending = self.state.checkpoints.pending
         assert pending
         done = CheckpointStored(pending.number, "b", 7.0, Totals(rows, rows, 8 * rows), 640)
-        self.tell(done, Committed(pending.number, None), Listened(pending.number, ""))
+        self.tell(done, Committed(pending.number, None), HooksFinished(pending.number, ""))
 
 
 def test_checkpoints_are_told_with_what_they_took_and_added() -> None:
@@ -77,7 +77,7 @@ def test_one_that_the_next_leader_gives_up_is_told_under_the_term_it_ran_in() ->
     kept = event_log.decode(event_log.encode(story.trail), "trail/j/0001")
     assert kept and kept.under is None
     story.trail, story.term = kept, 9
-    story.tell(TookOver(9))
+    story.tell(LeaderChanged(9))
     (over,) = story.trail.checkpoints
     assert (over.complete, over.term, over.started_s) == (False, 5, None)
     assert "leader that gathered" in over.reason

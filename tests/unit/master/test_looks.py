@@ -14,7 +14,7 @@ from holdfast.master.leader import Leader
 from holdfast.master.looks import Look, Looks
 from holdfast.model.secret import Secret
 from holdfast.process.links import Links
-from holdfast.wire.messages import Hello, LookAtJob, Looked, ToWorker
+from holdfast.wire.messages import Heartbeat, LookAtJob, Looked, ToWorker
 from tests.unit.api.test_service import leading
 
 
@@ -42,7 +42,7 @@ async def hello(
     api: Api, name: str, *, looks: bool = True, leaving: bool = False, **tags: str
 ) -> None:
     assert api.master.leader
-    said = Hello(
+    said = Heartbeat(
         name, f"{name}-1", 1, 0, 2, tuple(tags.items()), (), None, leaving=leaving, looks=looks
     )
     await api.master.leader.hear(said.incarnation, said)

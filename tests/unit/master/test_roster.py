@@ -8,7 +8,7 @@ from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.task import TaskRecord, TaskStatus, WorkerId
 from holdfast.master.roster import Roster, hangs
 from holdfast.master.worker_registry import WorkerRegistry
-from holdfast.wire.messages import Held, Hello, TaskKey
+from holdfast.wire.messages import Heartbeat, TaskKey, TaskReport
 
 HERE = WorkerId("w1", "w1-1")
 
@@ -37,12 +37,12 @@ def waiting(task: str) -> TaskRecord:
     return TaskRecord(task, ("a",), slots=2)
 
 
-Differs = tuple[list[Held], list[tuple[TaskKey, TaskRecord]]]
+Differs = tuple[list[TaskReport], list[tuple[TaskKey, TaskRecord]]]
 
 
-def differs(roster: Roster, *held: Held, incarnation: str = "w1-1") -> Differs:
+def differs(roster: Roster, *held: TaskReport, incarnation: str = "w1-1") -> Differs:
     crew = WorkerRegistry(0.0)
-    crew.take(Hello("w1", incarnation, 1, 1, 4, (), held), 1.0)
+    crew.take(Heartbeat("w1", incarnation, 1, 1, 4, (), held), 1.0)
     return roster.differs(crew.seen[incarnation])
 
 
@@ -79,31 +79,31 @@ def test_only_the_attempt_that_runs_and_has_not_failed_is_expected() -> None:
     roster, kept = Roster(), Kept(1)
     roster.note(kept.now(on("t1"), on("t2", TaskStatus.PLACED)))
     key = kept.task_key("t1")
-    assert differs(roster, Held(key, 1)) == ([], [])
+    assert differs(roster, TaskReport(key, 1)) == ([], [])
     for odd in (
-        Held(key, 2),  # another attempt
-        Held(key, 1, "a row could not be read"),
-        Held(kept.task_key("t2"), 1),  # that it runs is news
-        Held(kept.task_key("t3"), 1),
+        TaskReport(key, 2),  # another attempt
+        TaskReport(key, 1, "a row could not be read"),
+        TaskReport(kept.task_key("t2"), 1),  # that it runs is news
+        TaskReport(kept.task_key("t3"), 1),
     ):
         assert differs(roster, odd)[0] == [odd]
-    assert differs(roster, Held(key, 1), incarnation="w2-1")[0], "another worker"
+    assert differs(roster, TaskReport(key, 1), incarnation="w2-1")[0], "another worker"
 
 
 def test_what_agreed_is_compared_again_once_either_side_changes() -> None:
     roster, crew, kept = Roster(), WorkerRegistry(0.0), Kept(1)
     roster.note(kept.now(on("t1")))
-    one, two = Held(kept.task_key("t1"), 1), Held(kept.task_key("t2"), 1)
+    one, two = TaskReport(kept.task_key("t1"), 1), TaskReport(kept.task_key("t2"), 1)
 
-    def beat(sequence: int, *held: Held) -> Differs:
-        crew.take(Hello("w1", "w1-1", sequence, 1, 4, (), held), float(sequence))
+    def beat(sequence: int, *held: TaskReport) -> Differs:
+        crew.take(Heartbeat("w1", "w1-1", sequence, 1, 4, (), held), float(sequence))
         return roster.differs(crew.seen["w1-1"])
 
     assert beat(1, one) == beat(2, one) == ([], [])
     assert crew.seen["w1-1"].agreed is not None
     assert beat(3, one, two) == ([two], []), "it holds more"
     assert beat(4, one) == ([], [])
-    failed = Held(one.key, 1, "a row could not be read")
+    failed = TaskReport(one.key, 1, "a row could not be read")
     assert beat(5, failed) == ([failed], []) == beat(6, failed), "the same one, but it failed"
     assert beat(7, one) == ([], [])
     roster.note(kept.now(on("t1"), on("t2")))

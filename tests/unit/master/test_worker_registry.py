@@ -1,15 +1,15 @@
 """What a leader knows of its workers: who stands still, and since when."""
 
 from holdfast.master.worker_registry import WorkerRegistry
-from holdfast.wire.messages import Held, Hello, TaskKey
+from holdfast.wire.messages import Heartbeat, TaskKey, TaskReport
 
 KEY = TaskKey("j", "i", 1, "t1")
 
 
-def hello(sequence: int, progress: int | None, attempt: int = 1) -> Hello:
+def hello(sequence: int, progress: int | None, attempt: int = 1) -> Heartbeat:
     """Return a worker's hello that says how far an attempt is."""
-    held = (Held(KEY, attempt, None, progress),)
-    return Hello("w1", "w1-1", sequence, 1, 4, (), held)
+    held = (TaskReport(KEY, attempt, None, progress),)
+    return Heartbeat("w1", "w1-1", sequence, 1, 4, (), held)
 
 
 def test_an_attempt_stands_still_once_a_later_hello_says_the_same() -> None:

@@ -11,7 +11,7 @@ from holdfast.master.ports import MasterSettings, Ports
 from holdfast.process.event_trace import FOLDER, Tracer, ack_facts, tracer_from_env
 from holdfast.store.contract import Guard, Put
 from holdfast.store.memory import Memory, MemoryStore
-from holdfast.wire.messages import BarrierAck, EndReport, StopTask, TaskKey, ToWorker
+from holdfast.wire.messages import BarrierAck, SourceEndReport, StopTask, TaskKey, ToWorker
 from tests.oracle.events import (
     Ack,
     Boot,
@@ -52,7 +52,7 @@ def test_answers_and_reports(tmp_path: Path) -> None:
     acked = TaskAck(2, "p1-t1", 1, WorkerId("W1", "W1#1"), (("s", {"next": 4}),), staged, False)
     with tracing(tmp_path) as tracer:
         tracer.note("ack", **ack_facts(BarrierAck(5, KEY, acked), 1, 1))
-        tracer.told(EndReport(5, KEY, 1, "s", "W1", "W1#1"))
+        tracer.told(SourceEndReport(5, KEY, 1, "s", "W1", "W1#1"))
     boot, ack, heard = read(tmp_path)
     assert isinstance(boot, Boot) and boot.known_as == "7"
     assert isinstance(ack, Ack) and isinstance(heard, Heard)

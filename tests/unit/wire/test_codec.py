@@ -1,6 +1,7 @@
 """Every message survives the wire, and nothing that is not one passes for one."""
 
 import dataclasses
+from typing import get_args
 
 import msgspec
 import pytest
@@ -15,15 +16,17 @@ from holdfast.wire.messages import (
     Barrier,
     BarrierAck,
     DeployTask,
-    EndConfirmed,
-    EndReport,
-    Held,
-    Hello,
+    Heartbeat,
+    HeartbeatAck,
     LookAtJob,
     Looked,
+    SourceEndAck,
+    SourceEndReport,
     StopTask,
     TaskKey,
-    Welcome,
+    TaskReport,
+    ToLeader,
+    ToWorker,
 )
 
 text = st.text(max_size=8)
@@ -56,13 +59,13 @@ acked = st.builds(
     counts,
 )
 held = st.builds(
-    Held, key, number, st.none() | text, st.none() | number, st.booleans(), number, number
+    TaskReport, key, number, st.none() | text, st.none() | number, st.booleans(), number, number
 )
 tags = st.lists(st.tuples(text, text), max_size=2).map(tuple)
 told = st.lists(st.tuples(text, number, number, text), max_size=3).map(tuple)
 messages = st.one_of(
     st.builds(
-        Hello, text, text, number, number, number, tags, st.lists(held, max_size=3).map(tuple)
+        Heartbeat, text, text, number, number, number, tags, st.lists(held, max_size=3).map(tuple)
     ),
     st.builds(DeployTask, number, key, number, text, st.none() | positions, number, number, counts),
     st.builds(StopTask, number, key, number, st.booleans()),
@@ -70,9 +73,9 @@ messages = st.one_of(
         Barrier, number, key, number, number, st.sampled_from(CheckpointKind), number, number
     ),
     st.builds(BarrierAck, number, key, acked),
-    st.builds(EndReport, number, key, number, text, text, text),
-    st.builds(EndConfirmed, number, key, number, text),
-    st.builds(Welcome, number),
+    st.builds(SourceEndReport, number, key, number, text, text, text),
+    st.builds(SourceEndAck, number, key, number, text),
+    st.builds(HeartbeatAck, number),
     st.builds(LookAtJob, number, text, text, st.floats(0, 600)),
     st.builds(Looked, number, text, text, text, told, told, text),
 )
@@ -103,21 +106,29 @@ def test_a_part_of_a_frame_is_refused(message: object, data: st.DataObject) -> N
 
 
 def test_other_versions_and_types_are_refused_by_name() -> None:
-    newer = msgspec.msgpack.encode((VERSION + 1, "Welcome", {"term": 1}))
-    with pytest.raises(FrameUnreadable, match=r"has version 2.*same version"):
+    newer = msgspec.msgpack.encode((VERSION + 1, "HeartbeatAck", {"term": 1}))
+    with pytest.raises(FrameUnreadable, match=rf"has version {VERSION + 1}.*same version"):
         decode(newer)
     with pytest.raises(FrameUnreadable, match="no message 'Order'"):
         decode(msgspec.msgpack.encode((VERSION, "Order", {})))
     with pytest.raises(FrameUnreadable, match="term"):
-        decode(msgspec.msgpack.encode((VERSION, "Welcome", {"term": "1"})))
+        decode(msgspec.msgpack.encode((VERSION, "HeartbeatAck", {"term": "1"})))
     with pytest.raises(FrameUnreadable, match="missing"):
-        decode(msgspec.msgpack.encode((VERSION, "Welcome", {})))
+        decode(msgspec.msgpack.encode((VERSION, "HeartbeatAck", {})))
 
 
 def test_no_message_is_forgotten() -> None:
     assert all(dataclasses.is_dataclass(kind) for kind in MESSAGES.values())
-    named = {kind.__name__ for kind in MESSAGES.values()}
-    assert named == {
-        "Barrier", "BarrierAck", "DeployTask", "EndConfirmed", "EndReport", "Hello", "LookAtJob",
-        "Looked", "StopTask", "Welcome",
-    }  # fmt: skip
+    assert sorted(MESSAGES) == [
+        "Barrier",
+        "BarrierAck",
+        "DeployTask",
+        "Heartbeat",
+        "HeartbeatAck",
+        "LookAtJob",
+        "Looked",
+        "SourceEndAck",
+        "SourceEndReport",
+        "StopTask",
+    ]
+    assert set(MESSAGES.values()) == {*get_args(ToWorker), *get_args(ToLeader)}

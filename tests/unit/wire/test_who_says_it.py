@@ -5,16 +5,16 @@ from dataclasses import fields
 import pytest
 
 from holdfast.wire.codec import MESSAGES
-from holdfast.wire.messages import Hello, LookAtJob, Looked, Welcome
+from holdfast.wire.messages import Heartbeat, HeartbeatAck, LookAtJob, Looked
 
 
 @pytest.mark.parametrize("kind", MESSAGES.values(), ids=lambda kind: kind.__name__)
 def test_a_message_carries_term_incarnation_and_attempt(kind: type) -> None:
     names = {f.name for f in fields(kind)}
     assert "term" in names
-    if kind is Welcome:
+    if kind is HeartbeatAck:
         return
-    if kind is Hello:
+    if kind is Heartbeat:
         assert {"incarnation", "sequence", "held"} <= names, "each thing held names its attempt"
         return
     if kind in (LookAtJob, Looked):

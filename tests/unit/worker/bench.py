@@ -17,10 +17,10 @@ from holdfast.wire.messages import (
     Barrier,
     BarrierAck,
     DeployTask,
-    EndReport,
-    Held,
-    Hello,
+    Heartbeat,
+    SourceEndReport,
     TaskKey,
+    TaskReport,
     ToLeader,
 )
 from holdfast.worker.agent import Worker, WorkerSettings
@@ -71,11 +71,11 @@ class Bench:
     def acks(self) -> list[TaskAck]:
         return [m.acked for m in self.told if isinstance(m, BarrierAck)]
 
-    def ends(self) -> list[EndReport]:
-        return [m for m in self.told if isinstance(m, EndReport)]
+    def ends(self) -> list[SourceEndReport]:
+        return [m for m in self.told if isinstance(m, SourceEndReport)]
 
-    def held(self) -> tuple[Held, ...]:
-        return [m for m in self.told if isinstance(m, Hello)][-1].held
+    def held(self) -> tuple[TaskReport, ...]:
+        return [m for m in self.told if isinstance(m, Heartbeat)][-1].held
 
     async def until(self, true: Callable[[], object], timeout_s: float = 150) -> None:
         deadline = time.monotonic() + timeout_s

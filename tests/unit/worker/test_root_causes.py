@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from holdfast.errors import SourceLocation, UserError
 from holdfast.model.job import Role, Stage
 from holdfast.model.tree import Block
-from holdfast.wire.messages import Held
+from holdfast.wire.messages import TaskReport
 from holdfast.worker.failures import explain
 from tests.unit.worker.bench import Bench, Play
 
@@ -35,9 +35,9 @@ def full(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
-def failure(play: Play, source: str, sink: str, transform: str = "") -> Held:
+def failure(play: Play, source: str, sink: str, transform: str = "") -> TaskReport:
     """Run a job that fails; return what its worker says of it."""
-    found: list[Held] = []
+    found: list[TaskReport] = []
 
     async def part(bench: Bench) -> None:
         bench.deploy(

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.wire.messages import StopTask, Welcome
+from holdfast.wire.messages import HeartbeatAck, StopTask
 from holdfast.worker import spark_monitor
 from holdfast.worker.row_counts import measure, settle
 from holdfast.worker.slice_sizing import SliceSizer
@@ -71,7 +71,7 @@ def test_without_a_leader_a_spark_job_that_runs_is_cancelled(play: Play) -> None
         bench.deploy(SLEEPS)
         attempt = bench.worker.attempts[bench.key]
         while not Cellar.writes:
-            bench.worker.hear(Welcome(5))
+            bench.worker.hear(HeartbeatAck(5))
             await asyncio.sleep(0.05)
         assert not attempt.over
         await bench.until(lambda: attempt.over, 20)

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from holdfast.core.gather import Counts, Written
 from holdfast.errors import Unavailable
-from holdfast.wire.messages import EndConfirmed, StopTask, Welcome
+from holdfast.wire.messages import HeartbeatAck, SourceEndAck, StopTask
 from tests.unit.worker.bench import ENDLESS, SLEEPS, SOURCE, Bench, Play
 from tests.unit.worker.plugins import Cellar, Count
 
@@ -69,12 +69,12 @@ def test_an_end_is_reported_until_it_is_confirmed_and_again_to_a_new_leader(play
         bench.deploy("source { Count {} }\nsink { Cellar {} }")
         await bench.until(lambda: len(bench.ends()) >= 3)
         assert {(e.source, e.attempt, e.incarnation) for e in bench.ends()} == {(SOURCE, 1, "w#1")}
-        bench.worker.hear(EndConfirmed(5, bench.key, 1, SOURCE))
+        bench.worker.hear(SourceEndAck(5, bench.key, 1, SOURCE))
         count = len(bench.ends())
         await asyncio.sleep(0.3)
         assert len(bench.ends()) == count
         bench.term = 6
-        bench.worker.hear(Welcome(6))
+        bench.worker.hear(HeartbeatAck(6))
         await bench.until(lambda: bench.ends()[-1].term == 6)
         assert (await bench.acked(1)).ended
         bench.term = 5
