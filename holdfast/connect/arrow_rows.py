@@ -7,8 +7,8 @@ Python workers, once for each split.  What a transform returns has a frame alone
 whatever a sink cannot write
 itself: the frame is always there, and always gives the same rows.
 
-Arrow reads on trust.  What it might read otherwise than Spark makes the reader raise NotPlain, and
-the slice is read again through the frame (`Source.read_carefully`).
+Arrow reads on trust.  What it might read otherwise than Spark makes the reader raise
+NotArrowReadable, and the slice is read again through the frame (`Source.read_carefully`).
 """
 
 import json
@@ -35,13 +35,24 @@ MALFORMED = "spark.malformed_record"
 Read = Callable[[Plain], Iterator["pa.RecordBatch"]]
 Write = Callable[[Iterator["pa.RecordBatch"]], Iterable[Plain]]
 
-_OURS = re.compile(r"^holdfast\.errors\.(UserError|Unavailable): (.*)$", re.MULTILINE)
-_NOT_PLAIN = re.compile(r"^holdfast\.connect\.batches\.NotPlain: (.*)$", re.MULTILINE)
-_RAISED: dict[str, type[HoldfastError]] = {"UserError": UserError, "Unavailable": Unavailable}
-
 
 class NotArrowReadable(Exception):
     """Arrow might read this otherwise than Spark does; raised inside Spark's Python workers."""
+
+
+_RAISED: dict[str, type[HoldfastError]] = {
+    f"{kind.__module__}.{kind.__qualname__}": kind for kind in (UserError, Unavailable)
+}
+
+
+def _said_by(*names: str) -> "re.Pattern[str]":
+    """Return what finds the last line of a stack trace of an exception with one of these names."""
+    return re.compile(rf"^({'|'.join(map(re.escape, names))}): (.*)$", re.MULTILINE)
+
+
+# Python writes a class with its module in front, so its name is asked for: it may change.
+_OURS = _said_by(*_RAISED)
+_NOT_READABLE = _said_by(f"{NotArrowReadable.__module__}.{NotArrowReadable.__qualname__}")
 
 
 class ArrowCounts:
@@ -133,8 +144,9 @@ class ArrowRows:
 
 def not_plain(text: str) -> UserError | None:
     """Return the error that asks for more care, if tasks have failed because of that."""
-    found = _NOT_PLAIN.findall(text)
-    return UserError(f"Spark must read this itself: {found[-1]}", code=MALFORMED) if found else None
+    found = _NOT_READABLE.findall(text)
+    said = found[-1][1] if found else ""
+    return UserError(f"Spark must read this itself: {said}", code=MALFORMED) if found else None
 
 
 def raised_in_task(text: str) -> HoldfastError | None:

@@ -1,7 +1,7 @@
 """Read Parquet files with Arrow, inside Spark's Python workers.
 
 Only columns that Spark and Arrow read alike: numbers, texts, dates, local times, as the first file
-has them.  A file that differs from it makes the slice NotPlain, and Spark reads it.
+has them.  A file that differs from it raises NotArrowReadable, and Spark reads the slice.
 """
 
 import json
@@ -64,7 +64,7 @@ class ParquetReader:
     columns: tuple[Column, ...]
 
     def __call__(self, split: Plain) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split.  Raises NotPlain for a file that Spark must read."""
+        """Yield the rows of a split.  Raises NotArrowReadable for one that Spark must read."""
         schema = arrow_schema(self.columns)
         assert schema is not None
         for path, first, end in parts_of(split):
