@@ -1,6 +1,7 @@
 """Keep one pipeline: place and deploy its tasks, gather its checkpoints, commit in order."""
 
 import asyncio
+import math
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -36,21 +37,19 @@ from holdfast.core.pipeline import ACTIVE, PipelineFailed, PipelineRecord, step,
 from holdfast.core.task import TaskFailed
 from holdfast.errors import Fenced, OutcomeUnknown, Unavailable, UserError
 from holdfast.master import checkpoint_content, health
-from holdfast.master.commit_hooks import listen
-from holdfast.master.commit_loop import finish, publish
+from holdfast.master.commit_loop import finish, finish_former, listen, publish
 from holdfast.master.event_log import EventHistory, follow_pipeline
-from holdfast.master.former_commits import finish_former
 from holdfast.master.keeper import Keeper
 from holdfast.master.leader_store import LeaderStore
 from holdfast.master.ports import (
     BlobBad,
+    Clock,
     CommitHookRequest,
     CommitRequest,
     Incarnation,
     by_sink,
     commit_user,
 )
-from holdfast.master.restart_backoff import RestartBackoff
 from holdfast.master.wait import wait
 from holdfast.wire.messages import Barrier, DeployTask, TaskKey
 
@@ -400,3 +399,33 @@ class PipelineKeeper(Keeper[PipelineRecord]):
                 return await self.desk.ports.blobs.get(name)
             except Unavailable:
                 await self.desk.ports.clock.sleep(self.desk.settings.retry_s)
+
+
+class RestartBackoff:
+    """The rests of one pipeline's tasks.  A new leader waits anew: rather longer than shorter."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._until_s: dict[tuple[str, int], float] = {}
+
+    def over(self, pipeline: PipelineRecord, task: str) -> bool:
+        """Say whether a task has waited long enough; one whose rest has not begun has not."""
+        if not _pause_s(pipeline, task):
+            return True
+        return self._clock.now() >= self._until_s.get(_try(pipeline, task), math.inf)
+
+    async def wait(self, pipeline: PipelineRecord, task: str) -> None:
+        """Wait before the next try."""
+        clock, pause_s = self._clock, _pause_s(pipeline, task)
+        if pause_s:
+            until_s = self._until_s.setdefault(_try(pipeline, task), clock.now() + pause_s)
+            await clock.sleep(max(0.0, until_s - clock.now()))
+
+
+def _pause_s(pipeline: PipelineRecord, task: str) -> float:
+    last = pipeline.failures[-1] if pipeline.failures else None
+    return pipeline.policy.retry_interval_s if last and last.task == task else 0.0
+
+
+def _try(pipeline: PipelineRecord, task: str) -> tuple[str, int]:
+    return task, next(t.attempt for t in pipeline.tasks if t.id == task)

@@ -17,9 +17,8 @@ from holdfast.model.job import EventTime, JobPlan, Mode, Role, Stage
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 from holdfast.plan.common import INPUT_KEYS, OUTPUT_KEYS, Inputs, Name, find_entry
 from holdfast.plan.env import DEFAULT_NAME, Env, EnvOptions, is_env_option, read_env
-from holdfast.plan.graph import Ends, Links, wire
+from holdfast.plan.graph import Ends, Links, sort_stages, split, wire
 from holdfast.plan.plugins import StageOptions, read_stage, stage_joins, stage_whole
-from holdfast.plan.split import sort_stages, split
 
 TOP = ("env", "source", "transform", "sink")
 

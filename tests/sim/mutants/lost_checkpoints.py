@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 
-from holdfast.core import commit, rollback
+from holdfast.core import commit
+from holdfast.core import pipeline as rollback
 from holdfast.core.checkpoint import CheckpointLost
 from holdfast.core.commit import Commits
 from holdfast.core.pipeline import OVER, PipelineRecord

@@ -7,8 +7,7 @@ import pytest
 from holdfast.core.checkpoint import CheckpointKind, Checkpoints, Completed, Pending
 from holdfast.core.commit import Commits
 from holdfast.core.completion import Completion
-from holdfast.core.pipeline import PipelineRecord, PipelineStatus
-from holdfast.core.policy import Policy
+from holdfast.core.pipeline import PipelineRecord, PipelineStatus, Policy
 from holdfast.core.task import TaskRecord, TaskStatus, WorkerId
 from holdfast.master.health import (
     STALLED_SILENT_S,
