@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -370,23 +370,10 @@ class Attempt:
             return
         self._runner.pass_now("before:worker.ack")
         number = barrier.number
-        due, opened = task.openings.take(number)
+        due, ack = task.answer(number, self._place)
         staged = self._unheld.answer(self.key.task, number, barrier.complete, due)
         self._positions[number] = dict(task.positions)
-        mark, idle = task.mark()
-        self.answered = TaskAck(
-            number=number,
-            task=self.key.task,
-            attempt=self.number,
-            place=self._place,
-            positions=tuple(sorted(task.positions.items())),
-            staged=staged,
-            ended=task.ended,
-            watermark=mark,
-            idle=idle,
-            counts=self.tally.counts(),
-            opened=opened,
-        )
+        self.answered = replace(ack, staged=staged)
         self._post(BarrierAnswered(self, self.answered, barrier))
         self._runner.pass_now("after:worker.ack")
         self._committed(task, barrier.through)

@@ -20,16 +20,24 @@ from holdfast.connect.rejects import Counting
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Opening, Sink, Staging, life_of
 from holdfast.connect.source import END, Budget, NoSlice, Slice, Source
-from holdfast.core.gather import Opened, StagedCommittable
+from holdfast.core.gather import Opened, StagedCommittable, TaskAck
+from holdfast.core.task import WorkerId
 from holdfast.errors import Cancelled
 from holdfast.model.job import JobPlan, Role, Stage, TaskPlan
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 from holdfast.plan.plugins import build_plugin, context_for
-from holdfast.worker.event_time import EventTimes, Watched
 from holdfast.worker.failures import explained
 from holdfast.worker.plan_builder import Composed, PlanBuilder
-from holdfast.worker.row_counts import Measured, RowCounts, jobs_s, measure, settle
+from holdfast.worker.row_counts import (
+    EventTimes,
+    Measured,
+    RowCounts,
+    Watched,
+    jobs_s,
+    measure,
+    settle,
+)
 
 
 class Openings:
@@ -192,9 +200,24 @@ class TaskRun:
         """Whether every source has been read to its end."""
         return len(self.at_end) == len(self.sources)
 
-    def mark(self) -> tuple[int | None, bool]:
-        """Return the task's watermark, and whether it is idle."""
-        return self._times.mark(self.at_end)
+    def answer(self, number: int, place: WorkerId) -> tuple[list[StagedCommittable], TaskAck]:
+        """Return the save modes that are due, and the answer to a barrier, still without them."""
+        due, opened = self.openings.take(number)
+        mark, idle = self._times.mark(self.at_end)
+        ack = TaskAck(
+            number=number,
+            task=self.task.id,
+            attempt=self.attempt,
+            place=place,
+            positions=tuple(sorted(self.positions.items())),
+            staged=(),
+            ended=self.ended,
+            watermark=mark,
+            idle=idle,
+            counts=self.running.tally.counts(),
+            opened=opened,
+        )
+        return due, ack
 
     @property
     def overlaps(self) -> bool:

@@ -83,19 +83,19 @@ def savepoint_consumed() -> Iterator[None]:
         crash("before:pipeline.Committed", stage=_mended), scene(_mended),
         seeds(300))  # fmt: skip
 def former_commit_under_a_new_name() -> Iterator[None]:
-    commit = commit_loop._commit
+    commit = commit_loop._commit_former
 
     async def anew(keeper: Any, former: Any, done: Any) -> Any:
         name = replace(former, incarnation=keeper.state.incarnation)
-        original = commit_loop._content
+        original = commit_loop._former_content
 
         async def content(k: Any, _: Any, d: Any) -> Any:
             return await original(k, former, d)
 
-        with swapped(commit_loop, "_content", content):
+        with swapped(commit_loop, "_former_content", content):
             return await commit(keeper, name, done)
 
-    with swapped(commit_loop, "_commit", anew):
+    with swapped(commit_loop, "_commit_former", anew):
         yield
 
 
