@@ -21,8 +21,7 @@ from holdfast.master import checkpoint_content
 from holdfast.master.accept import Start, check_line, contents_of, told
 from holdfast.master.checkpoint_content import Content
 from holdfast.master.leader import Leader
-from holdfast.master.restored_checkpoints import Move, transplant
-from holdfast.master.resume import resumed
+from holdfast.master.restored_checkpoints import Move, resumed, transplant
 from holdfast.model.job import JobPlan
 from holdfast.plan.identify import identities
 from holdfast.plan.promises import keyed

@@ -13,16 +13,50 @@ NotArrowReadable, and the slice is read again through the frame (`Source.read_ca
 
 import json
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
-from holdfast.connect.counters import Counter
 from holdfast.connect.inside import run_tasks
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
 from holdfast.model.tree import Plain
+
+if TYPE_CHECKING:
+    from pyspark import Accumulator, SparkContext
+
+_spare: "WeakKeyDictionary[SparkContext, list[Accumulator[int]]]" = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+class Counter:
+    """What tasks have added up so far: those of them that have ended.  Any thread may look."""
+
+    def __init__(self, context: "SparkContext") -> None:
+        self._context = context
+        self._total: int | None = None
+        with _lock:
+            found = _spare.setdefault(context, [])
+            self.accumulator = found.pop() if found else context.accumulator(0)
+        self._began_at = self.accumulator.value
+
+    @property
+    def value(self) -> int:
+        """The sum."""
+        if self._total is not None:
+            return self._total
+        return self.accumulator.value - self._began_at
+
+    def close(self) -> None:
+        """Count no further; the sum stays.  May be repeated."""
+        with _lock:
+            if self._total is None:
+                self._total = self.accumulator.value - self._began_at
+                _spare[self._context].append(self.accumulator)
+
 
 if TYPE_CHECKING:
     import pyarrow as pa

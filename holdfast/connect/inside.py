@@ -4,7 +4,9 @@ Each call costs both processes a third of a millisecond, and all this is asked f
 other ends are `Copies` and `Figures` in `spark/jars`; one of each is kept for each Spark.
 """
 
+import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -67,3 +69,27 @@ def _class(context: "SparkContext", name: str) -> Any:
     gateway = context._gateway
     assert gateway is not None
     return JavaClass(f"holdfast.{name}", gateway._gateway_client)
+
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+LONGEST_S = 10.0
+LOOK_S = 0.02
+
+log = logging.getLogger("holdfast")
+
+
+def wait_stopped(context: "SparkContext", group: str) -> None:
+    """Return when no task of a group of jobs runs, or after so long."""
+    from py4j.protocol import Py4JError
+
+    deadline_s = time.monotonic() + LONGEST_S
+    try:
+        while figures(context).active(group):
+            if time.monotonic() > deadline_s:
+                log.warning("tasks of %s do not stop; what they stage may stay", group)
+                return
+            time.sleep(LOOK_S)
+    except (Py4JError, OSError) as error:
+        log.info("Spark is gone, and its tasks with it: %s", error)

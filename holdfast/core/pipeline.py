@@ -7,9 +7,9 @@ complete checkpoint and the commit it owes; the last commit and the end.
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from holdfast.core import checkpoint, commit, completion, former_commits, rollback, task
+from holdfast.core import checkpoint, commit, completion, former_commits, task
 from holdfast.core.checkpoint import (
     BlobDropped,
     CheckpointDue,
@@ -32,7 +32,6 @@ from holdfast.core.commit import (
 from holdfast.core.completion import Completion, CompletionStatus, SourceEnded, TasksChanged
 from holdfast.core.former_commits import Former
 from holdfast.core.machine import TransitionTable
-from holdfast.core.policy import Policy
 from holdfast.core.task import (
     TaskFailed,
     TaskHandedOver,
@@ -40,10 +39,28 @@ from holdfast.core.task import (
     TaskPlaced,
     TaskRecord,
     TaskReleased,
+    TaskRolledBack,
     TaskStarted,
     TaskStatus,
     WorkerLost,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How a pipeline is to be kept.  None: as its master is set.
+
+    Without `periodic`, the only checkpoints are savepoints and the one at the end.  A task that
+    stands still and leaves `tolerable_failures` checkpoints in a row without an answer is started
+    anew (0: never); one that only takes long is waited for.
+    """
+
+    interval_s: float | None = None
+    timeout_s: float | None = None
+    periodic: bool = True
+    retry_interval_s: float = 0.0
+    tolerable_failures: int = 3
+
 
 FAILURES_KEPT = 10
 WAITING_MAX = 60
@@ -227,7 +244,7 @@ def step(old: PipelineRecord, event: object) -> PipelineRecord:
             new = replace(new, status=FAILED if old.status is FAILING else STOPPED)
         case PipelineFailed(reason) if old.status not in OVER:
             new = _doomed(old, reason)
-        case CheckpointLost(number) if old.status not in OVER and rollback.needed(old, number):
+        case CheckpointLost(number) if old.status not in OVER and needed(old, number):
             new = _lost(old, event)
         case SavepointRequested(request) if old.status is ACTIVE and not old.savepoint:
             new = replace(old, savepoint=Savepoint(request))
@@ -370,10 +387,10 @@ def _checkpoint_event(old: PipelineRecord, event: object) -> PipelineRecord:
 def _lost(old: PipelineRecord, event: CheckpointLost) -> PipelineRecord:
     """Go back to the checkpoint before a lost one; fail where that could break a promise."""
     reason = f"Checkpoint {event.number} is lost. {event.reason}"
-    why = rollback.irreplaceable(old, event)
+    why = irreplaceable(old, event)
     if why:
         return _doomed(old, f"{reason} {why} Submit the job anew, or restore a savepoint of it.")
-    new = rollback.back(_fail_pending(old, reason), event)
+    new = back(_fail_pending(old, reason), event)
     latest = new.checkpoints.latest
     assert latest
     said = f"{reason} All tasks start anew from checkpoint {latest.number}."
@@ -411,3 +428,46 @@ def _settled(pipeline: PipelineRecord) -> PipelineRecord:
         return replace(pipeline, status=FINISHED)
     ends = {STOPPING: STOPPED, FAILING: FAILED}
     return replace(pipeline, status=ends.get(pipeline.status, pipeline.status))
+
+
+if TYPE_CHECKING:  # a pipeline's step goes this way, so it imports us
+    from holdfast.core.pipeline import PipelineRecord
+
+
+def needed(pipeline: "PipelineRecord", number: int) -> bool:
+    """Say whether a checkpoint is still to be committed, or tasks would start from it."""
+    waiting = {c.number for c in (*pipeline.commits.waiting, pipeline.checkpoints.latest) if c}
+    return number in waiting
+
+
+def irreplaceable(pipeline: "PipelineRecord", event: CheckpointLost) -> str:
+    """Say why the checkpoint before a lost one cannot take its place; nothing if it can."""
+    number, commits = event.number, pipeline.commits
+    if number <= commits.through:
+        return "Its rows are visible: going back to an earlier one would show some of them twice."
+    if commit.may_have_begun(commits, number) and not event.untouched:
+        return "Its commit may have begun: going back could show rows twice."
+    if any(c.number >= number and c.kind is not CheckpointKind.PERIODIC for c in commits.waiting):
+        return "It is a savepoint or the last one, which no earlier one can stand for."
+    if any(t.status is TaskStatus.DONE for t in pipeline.tasks):
+        return "The tasks have ended, and nothing can be read again."
+    if not pipeline.checkpoints.before(number):
+        return "There is none before it, and nothing is read again from the start behind your back."
+    if not pipeline.retry_times:
+        return "The job may not be tried again (job.retry.times = 0)."
+    return ""
+
+
+def back(old: "PipelineRecord", event: CheckpointLost) -> "PipelineRecord":
+    """Return the pipeline at the checkpoint before a lost one; none is on its way any more.
+
+    All tasks begin anew there: one that started from the lost one lacks what only that one held.
+    """
+    tasks = tuple(task.step(t, TaskRolledBack()) for t in old.tasks)
+    return replace(
+        old,
+        tasks=tasks,
+        completion=completion.step(old.completion, TasksChanged(tasks), tasks),
+        checkpoints=checkpoint.step(old.checkpoints, event),
+        commits=commit.step(old.commits, event),
+    )

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 
 from holdfast.core.completion import Completion
 from holdfast.core.job import JobRecord
-from holdfast.core.pipeline import PipelineRecord
+from holdfast.core.pipeline import PipelineRecord, Policy
 from holdfast.core.placement import Room, Wanted, place
-from holdfast.core.policy import Policy
 from holdfast.core.task import TaskRecord, WorkerId
 from holdfast.master.worker_registry import WorkerRegistry
 from holdfast.model import job as model

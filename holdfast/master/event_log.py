@@ -98,6 +98,60 @@ class EventHistory:
             return self
         return replace(self, events=_short((*self.events, *events), EVENTS_SHOWN))
 
+    @classmethod
+    def begun(cls, record: JobRecord | PipelineRecord, seen: Moment) -> "EventHistory":
+        """Return the first lines about a record that has none: how it stands."""
+        if isinstance(record, JobRecord):
+            submitted = Moved(round(record.since_s, 3), "job", "SUBMITTED")
+            if record.status is JobStatus.PENDING:
+                seen = replace(seen, at_s=record.since_s)
+            return EventHistory(events=(submitted, _job_line(record, seen)))
+        fresh = not record.checkpoints.latest and all(
+            t.attempt == 1 and t.status is TaskStatus.WAITING for t in record.tasks
+        )
+        if fresh:
+            seen = replace(seen, at_s=record.since_s)
+        # A record older than trails still has its checkpoints, but not their terms.
+        kept = record.checkpoints.kept
+        known = tuple(
+            Checked(c.number, c.kind.value, True, 0, c.at_s, None, None, None, *_added(record, c))
+            for c in kept
+        )
+        return EventHistory(known, tuple(_part_lines(None, record, seen)))
+
+    def after_job(self, old: JobRecord, new: JobRecord, seen: Moment) -> "EventHistory":
+        """Return it after a change of a job."""
+        return self.noting(_job_line(new, seen)) if new.status is not old.status else self
+
+    def after_pipeline(
+        self, old: PipelineRecord, new: PipelineRecord, event: Event, seen: Moment
+    ) -> "EventHistory":
+        """Return it after a change of a pipeline."""
+        before, pending = old.checkpoints.pending, new.checkpoints.pending
+        trail = self.noting(*_part_lines(old, new, seen))
+        if before and before != pending:
+            over = _over(trail.under, before, old, new, event, seen)
+            checkpoints = (*trail.checkpoints, over)[-CHECKPOINTS_SHOWN:]
+            trail = replace(trail, checkpoints=checkpoints, under=None)
+        if pending and pending != before:
+            trail = replace(trail, under=Under(pending, seen.at_s, seen.clock_s))
+        return trail
+
+    def encoded(self) -> bytes:
+        """Return it as the store keeps it."""
+        return msgspec.json.encode(_stored(self))
+
+    @classmethod
+    def decoded(cls, value: bytes | None, key: str) -> "EventHistory | None":
+        """Read a trail back; None if there is none, or none that this code can read."""
+        if value is None:
+            return None
+        try:
+            return _read(msgspec.json.decode(value, type=_Stored))
+        except (msgspec.DecodeError, ValueError) as error:
+            log.warning("what happened before is not shown: %s cannot be read: %s", key, error)
+            return None
+
 
 class _Stored(msgspec.Struct):
     version: int
@@ -121,22 +175,6 @@ def past_key(job: str, incarnation: str) -> str:
     return f"{PAST}{job}/{incarnation}"
 
 
-def encode(trail: EventHistory) -> bytes:
-    """Return a trail as the store keeps it."""
-    return msgspec.json.encode(_stored(trail))
-
-
-def decode(value: bytes | None, key: str) -> EventHistory | None:
-    """Read a trail back; None if there is none, or none that this code can read."""
-    if value is None:
-        return None
-    try:
-        return _read(msgspec.json.decode(value, type=_Stored))
-    except (msgspec.DecodeError, ValueError) as error:
-        log.warning("what happened before is not shown: %s cannot be read: %s", key, error)
-        return None
-
-
 def encode_past(trails: Mapping[int, EventHistory]) -> bytes:
     """Return all trails of a life, 0 being the job's, as one value."""
     return msgspec.json.encode(_Past(VERSION, {n: _stored(t) for n, t in trails.items()}))
@@ -152,51 +190,10 @@ def decode_past(value: bytes, key: str) -> dict[int, EventHistory]:
         return {}
 
 
-def begin(record: JobRecord | PipelineRecord, seen: Moment) -> EventHistory:
-    """Return the first lines about a record that has none: how it stands."""
-    if isinstance(record, JobRecord):
-        submitted = Moved(round(record.since_s, 3), "job", "SUBMITTED")
-        if record.status is JobStatus.PENDING:
-            seen = replace(seen, at_s=record.since_s)
-        return EventHistory(events=(submitted, _job_line(record, seen)))
-    fresh = not record.checkpoints.latest and all(
-        t.attempt == 1 and t.status is TaskStatus.WAITING for t in record.tasks
-    )
-    if fresh:
-        seen = replace(seen, at_s=record.since_s)
-    # Of a record that is older than trails, what it keeps of checkpoints is known; not their terms.
-    kept = record.checkpoints.kept
-    known = tuple(
-        Checked(c.number, c.kind.value, True, 0, c.at_s, None, None, None, *_added(record, c))
-        for c in kept
-    )
-    return EventHistory(known, tuple(_part_lines(None, record, seen)))
-
-
 def leads(name: str, seen: Moment) -> Moved:
     """Return the line that says that another master leads."""
     said = f"{name} leads in term {seen.term}"
     return Moved(round(seen.at_s, 3), "leader", "LEADS", seen.term, said)
-
-
-def follow_job(trail: EventHistory, old: JobRecord, new: JobRecord, seen: Moment) -> EventHistory:
-    """Return the trail after a change of a job."""
-    return trail.noting(_job_line(new, seen)) if new.status is not old.status else trail
-
-
-def follow_pipeline(
-    trail: EventHistory, old: PipelineRecord, new: PipelineRecord, event: Event, seen: Moment
-) -> EventHistory:
-    """Return the trail after a change of a pipeline."""
-    before, pending = old.checkpoints.pending, new.checkpoints.pending
-    trail = trail.noting(*_part_lines(old, new, seen))
-    if before and before != pending:
-        over = _over(trail.under, before, old, new, event, seen)
-        checkpoints = (*trail.checkpoints, over)[-CHECKPOINTS_SHOWN:]
-        trail = replace(trail, checkpoints=checkpoints, under=None)
-    if pending and pending != before:
-        trail = replace(trail, under=Under(pending, seen.at_s, seen.clock_s))
-    return trail
 
 
 def _stored(trail: EventHistory) -> _Stored:

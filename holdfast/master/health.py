@@ -43,6 +43,15 @@ class Ages:
 
 
 @dataclass(frozen=True, slots=True)
+class Ill:
+    """A worker whose Spark has not answered, or not started, for too long; `said` in its words."""
+
+    worker: str
+    silent_s: float
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
 class HealthReport:
     """A pipeline's health, its last checkpoint (0: none), and what it waits for if it is late.
 
@@ -62,14 +71,22 @@ class HealthReport:
     unseen: bool = False
     ill: bool = False
 
+    def with_ill(self, pipeline: PipelineRecord, ill: Mapping[str, Ill]) -> "HealthReport":
+        """Return the report with what is wrong with a task's worker; `ill` is by incarnation.
 
-@dataclass(frozen=True, slots=True)
-class Ill:
-    """A worker whose Spark has not answered, or not started, for too long; `said` in its words."""
-
-    worker: str
-    silent_s: float
-    said: str
+        A job that takes no checkpoints is judged by this alone, and where a checkpoint is late,
+        this is why.  A commit that does not succeed has a reason of its own, which comes first.
+        """
+        for task in pipeline.tasks if pipeline.status is ACTIVE else ():
+            sick = ill.get(task.place.incarnation) if task.place and task.live else None
+            if sick is None:
+                continue
+            worse = Health.STALLED if sick.silent_s >= STALLED_SILENT_S else Health.LATE
+            health = Health.STALLED if self.health is Health.STALLED else worse
+            said = f"Task {task.id} is on worker {sick.worker}. {sick.said}"
+            reason = f"{self.reason} {said}" if self.unseen else said
+            return replace(self, health=health, reason=reason, ill=True)
+        return self
 
 
 def judged(age_s: float, interval_s: float) -> Health:
@@ -149,37 +166,19 @@ def report(
     )  # fmt: skip
 
 
-def with_ill(found: HealthReport, pipeline: PipelineRecord, ill: Mapping[str, Ill]) -> HealthReport:
-    """Return the report with what is wrong with a worker that a task is on; `ill` by incarnation.
-
-    A job that takes no checkpoints is judged by this alone, and where one is late this is why.  A
-    commit that does not get through has a reason of its own, which is told first.
-    """
-    for task in pipeline.tasks if pipeline.status is ACTIVE else ():
-        sick = ill.get(task.place.incarnation) if task.place and task.live else None
-        if sick is None:
-            continue
-        worse = Health.STALLED if sick.silent_s >= STALLED_SILENT_S else Health.LATE
-        health = Health.STALLED if found.health is Health.STALLED else worse
-        said = f"Task {task.id} is on worker {sick.worker}. {sick.said}"
-        reason = f"{found.reason} {said}" if found.unseen else said
-        return replace(found, health=health, reason=reason, ill=True)
-    return found
-
-
 def health_word(status: JobStatus, reports: Mapping[int, HealthReport]) -> tuple[str, str]:
     """Return a job's health in a word, and the reason.
 
     "" where there is nothing to judge: it is over, it has not started and is not late either, or
     nobody leads.
     """
-    health, reason = worst(reports)
+    health, reason = _worst(reports)
     told = reports and status not in TERMINAL
     told = told and (status is not JobStatus.PENDING or health is not Health.OK)
     return health.value if told else "", reason
 
 
-def worst(reports: Mapping[int, HealthReport]) -> tuple[Health, str]:
+def _worst(reports: Mapping[int, HealthReport]) -> tuple[Health, str]:
     """Return a job's health, which is that of its worst pipeline, and the reason in words."""
     for health in (Health.STALLED, Health.LATE):
         for _, report in sorted(reports.items()):

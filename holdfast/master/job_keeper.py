@@ -38,14 +38,12 @@ from holdfast.master.event_log import (
     EventHistory,
     Moved,
     encode_past,
-    follow_job,
     leads,
     past_key,
     trail_key,
 )
-from holdfast.master.keeper import Keeper
 from holdfast.master.leader_store import LeaderStore
-from holdfast.master.pipeline_keeper import PipelineKeeper
+from holdfast.master.pipeline_keeper import Keeper, PipelineKeeper
 from holdfast.master.ports import Incarnation
 from holdfast.master.records import encode, history_key
 from holdfast.master.saved_states import Vault
@@ -92,7 +90,7 @@ class JobKeeper(Keeper[JobRecord]):
         return owed(self.state, self._pipelines())
 
     def follow(self, new: JobRecord, event: Event) -> EventHistory:
-        return follow_job(self.trail, self.state, new, self.seen())
+        return self.trail.after_job(self.state, new, self.seen())
 
     async def tell(self, **said: list[str]) -> None:
         """Tell in the trail what was said as the job came; it is kept with the next change."""

@@ -25,10 +25,9 @@ from holdfast.master.records import (
     job_key,
     pipeline_key,
 )
-from holdfast.master.roster import Roster
 from holdfast.master.saved_states import Vault
 from holdfast.master.wait import unhurried
-from holdfast.master.worker_registry import WorkerRegistry
+from holdfast.master.worker_registry import Roster, WorkerRegistry
 from holdfast.store.contract import Item
 from holdfast.wire.messages import TaskKey
 

@@ -26,7 +26,7 @@ from holdfast.core.task import (
 from holdfast.errors import Fenced, Unavailable, UserError
 from holdfast.master.accept import Start, accept
 from holdfast.master.drains import moves
-from holdfast.master.health import HealthReport, Ill, with_ill
+from holdfast.master.health import HealthReport, Ill
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.kept_records import Cabinet
 from holdfast.master.leader_store import LeaderStore
@@ -35,8 +35,8 @@ from holdfast.master.records import (
     RecordUnreadable,
 )
 from holdfast.master.retention import trim
-from holdfast.master.roster import hangs
 from holdfast.master.wait import unhurried
+from holdfast.master.worker_registry import hangs
 from holdfast.wire.messages import (
     BarrierAck,
     Heartbeat,
@@ -175,7 +175,7 @@ class Leader(Cabinet):
         pipelines = keeper.pipelines.values() if keeper and not keeper.terminal else ()
         hellos = {i: s.hello for i, s in self.crew.seen.items() if s.hello.trouble}
         ill = {i: Ill(h.worker, h.silent_s, h.trouble) for i, h in hellos.items()}
-        return [with_ill(p.health(self._waits_of(p)), p.state, ill) for p in pipelines]
+        return [p.health(self._waits_of(p)).with_ill(p.state, ill) for p in pipelines]
 
     def has_time(self, sender: str) -> bool:
         """Say whether a message can be taken in now; if not, it comes again.

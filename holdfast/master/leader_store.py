@@ -5,6 +5,7 @@ and the desk then closes.  An answer that never came is settled by reading back,
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -15,8 +16,41 @@ from holdfast.core.election import Election
 from holdfast.errors import Fenced, HoldfastError, OutcomeUnknown, Unavailable
 from holdfast.master.cluster_time import CLOCK, ClusterTime
 from holdfast.master.ports import Ports
-from holdfast.master.terms import TERMS, read
 from holdfast.store.contract import Delete, Guard, Item, Put, Store
+
+log = logging.getLogger("holdfast")
+
+TERMS = "terms"
+KEPT = 50
+"""So many are remembered: what an earlier leader has begun is told under its number."""
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """How many have led, and the terms of the latest of them, the last one last."""
+
+    count: int = 0
+    latest: tuple[int, ...] = ()
+
+    def numbers(self) -> dict[int, int]:
+        """Return the number of each term that is known."""
+        first = self.count - len(self.latest) + 1
+        return {term: first + place for place, term in enumerate(self.latest)}
+
+    def then(self, term: int) -> "Terms":
+        """Return it with one more leadership."""
+        return Terms(self.count + 1, (*self.latest, term)[-KEPT:])
+
+
+def read(item: Item | None) -> Terms:
+    """Return what the store says; one that cannot be read is begun anew."""
+    if item is None:
+        return Terms()
+    try:
+        return msgspec.json.decode(item.value, type=Terms)
+    except msgspec.DecodeError as error:
+        log.warning("terms are counted from 1 again: %s cannot be read: %s", TERMS, error)
+        return Terms()
+
 
 LEADER = "leader"
 CLEANING_MAX = 4

@@ -2,8 +2,10 @@
 
 import asyncio
 import zlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from holdfast.core import effects, gather
 from holdfast.core.checkpoint import (
@@ -13,10 +15,9 @@ from holdfast.core.checkpoint import (
     CheckpointKind,
     CheckpointLost,
     CheckpointStored,
-    Completed,
     LeaderChanged,
 )
-from holdfast.core.commit import Committed, HooksFinished, later
+from holdfast.core.commit import Committed, HooksFinished
 from holdfast.core.completion import SourceEnded
 from holdfast.core.effects import (
     CollectAcks,
@@ -29,30 +30,186 @@ from holdfast.core.effects import (
     RestartStuckTask,
     StartCheckpoint,
 )
-from holdfast.core.gather import CheckpointRound, StagedCommittable, TaskAck
+from holdfast.core.gather import CheckpointRound, TaskAck
 from holdfast.core.job import JobRecord, JobStatus
 from holdfast.core.machine import Event
 from holdfast.core.pipeline import ACTIVE, PipelineFailed, PipelineRecord, step, wanted
 from holdfast.core.task import TaskFailed
 from holdfast.errors import Fenced, OutcomeUnknown, Unavailable, UserError
-from holdfast.master import checkpoint_content, health
-from holdfast.master.commit_hooks import listen
-from holdfast.master.commit_loop import finish, publish
-from holdfast.master.event_log import EventHistory, follow_pipeline
-from holdfast.master.former_commits import finish_former
-from holdfast.master.keeper import Keeper
+from holdfast.master import checkpoint_content, commit_loop, health
+from holdfast.master.event_log import EventHistory, Moment, trail_key
 from holdfast.master.leader_store import LeaderStore
 from holdfast.master.ports import (
     BlobBad,
-    CommitHookRequest,
-    CommitRequest,
     Incarnation,
-    by_sink,
-    commit_user,
 )
-from holdfast.master.restart_backoff import RestartBackoff
-from holdfast.master.wait import wait
+from holdfast.master.records import encode
+from holdfast.master.wait import RestartBackoff, wait
+from holdfast.store.contract import Delete, Put
 from holdfast.wire.messages import Barrier, DeployTask, TaskKey
+
+S = TypeVar("S", JobRecord, PipelineRecord)
+
+
+class Keeper(Generic[S]):
+    """The loop around one record.  One coroutine at a time changes it."""
+
+    state: S
+
+    def __init__(self, desk: LeaderStore, key: str, state: S, revision: int) -> None:
+        self.desk = desk
+        self.key = key
+        self.state = state
+        self.revision = revision
+        self._trail: EventHistory | None = None
+        self.trailed = False  # whether the store has a trail of this record
+        self.closed = False
+        self.turn = asyncio.Lock()
+        self._proof: asyncio.Task[bool | None] | None = None
+        self._doing: dict[object, asyncio.Task[None]] = {}
+        self._beside: set[asyncio.Task[None]] = set()
+
+    def decide(self, event: Event) -> S:
+        """Return the state after an event; the core's `step`."""
+        raise NotImplementedError
+
+    def owed(self) -> Iterable[object]:
+        """Return what the state requires; the core's `owed`."""
+        raise NotImplementedError
+
+    async def perform(self, effect: Any) -> None:
+        """Do one effect.  It may be cancelled when it is no longer owed."""
+        raise NotImplementedError
+
+    @property
+    def trail(self) -> EventHistory:
+        """What is known to have happened; built when it is asked for, there are thousands."""
+        if self._trail is None:
+            self._trail = EventHistory.begun(self.state, self.seen())
+        return self._trail
+
+    @trail.setter
+    def trail(self, trail: EventHistory) -> None:
+        self._trail = trail
+
+    def follow(self, new: S, event: Event) -> EventHistory:
+        """Return what is to be told of the record once it stands so."""
+        raise NotImplementedError
+
+    def take_up(self, told: Mapping[str, bytes]) -> None:
+        """Take up the trail that a former leader has left in the store."""
+        key = trail_key(self.key)
+        self.trailed = key in told
+        # Of what nobody has told it is not known in whose term it was.
+        self.trail = EventHistory.decoded(told.get(key), key) or EventHistory.begun(
+            self.state, replace(self.seen(), term=0)
+        )
+
+    def seen(self) -> Moment:
+        """Return this moment, for the trail."""
+        clock = self.desk.ports.clock
+        return Moment(clock.date(), clock.now(), self.desk.number, self.desk.numbers)
+
+    def beside(self, new: S) -> list[Put | Delete]:
+        """Return what is to be written in the same commit as a new state."""
+        return []
+
+    def saved(self) -> None:
+        """Hear that the state has changed durably."""
+
+    async def handle(self, event: Event) -> None:
+        """Take in an event: decide, save, then start what is owed."""
+        async with self.turn:
+            if self.closed:
+                return
+            new = self.decide(event)
+            if new != self.state:
+                # Raises Fenced if a later term has written; then nothing below may run.
+                label = f"{new.record_name}.{event.label}"
+                trail = self.follow(new, event)
+                tells = trail.grown(self.trail)
+                beside = self.beside(new)
+                if tells:
+                    beside.append(Put(trail_key(self.key), trail.encoded()))
+                self.revision = await self.desk.save(
+                    self.key, encode(new), self.revision, label, beside
+                )
+                self.state, self.trail = new, trail
+                self.trailed = self.trailed or tells
+                self.saved()
+        self.resume()
+
+    async def confirm(self) -> bool:
+        """Prove that at some moment from now on the record was still ours, as we know it.
+
+        False if it is no longer kept: then nothing is proven, and there is nothing to say.
+
+        In turn: a write of our own in between would look like somebody else's, and end the term.
+        All who ask before it begins share one proof: thousands may.
+        """
+        if self._proof is None:
+            self._proof = asyncio.ensure_future(self._prove())
+            self._proof.add_done_callback(self.desk.watch)
+        proven = await asyncio.shield(self._proof)
+        if proven is None:
+            raise Fenced(f"It cannot be proven any more that {self.key} is ours.")
+        return proven
+
+    async def _prove(self) -> bool | None:
+        """Prove it for all who ask; None if this term is over, whether or not they still wait."""
+        async with self.turn:
+            self._proof = None
+            try:
+                self.desk.check()
+                if self.closed:
+                    return False
+                await self.desk.confirm(self.key, self.revision)
+            except Fenced:
+                self.desk.abandon()
+                return None
+            return True
+
+    def resume(self) -> None:
+        """Start what is owed and not yet under way; give up what is no longer owed."""
+        if self.closed:
+            return
+        due = list(self.owed())
+        for effect in [e for e in self._doing if e not in due]:
+            task = self._doing.pop(effect)
+            if task is not asyncio.current_task():  # it is just ending, having done its work
+                task.cancel()
+        for effect in due:
+            if effect not in self._doing:
+                task = asyncio.ensure_future(self._guarded(effect))
+                task.add_done_callback(self.desk.watch)
+                self._doing[effect] = task
+
+    def close(self) -> None:
+        """Stop for good: the term is over, or the record is gone."""
+        self.closed = True
+        for task in (*self._doing.values(), *self._beside):
+            if task is not asyncio.current_task():
+                task.cancel()
+        self._doing.clear()
+
+    def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run something of this keeper's beside its effects, such as its timer."""
+        task = asyncio.ensure_future(self._until_fenced(work))
+        self._beside.add(task)
+        task.add_done_callback(self.desk.watch)
+        task.add_done_callback(self._beside.discard)
+
+    async def _guarded(self, effect: object) -> None:
+        await self._until_fenced(lambda: self.perform(effect))
+        # Done but still owed means that it must be done again; `resume` decides.
+        if self._doing.get(effect) is asyncio.current_task():
+            del self._doing[effect]
+
+    async def _until_fenced(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await work()
+        except Fenced:
+            self.desk.abandon()
 
 
 class PipelineKeeper(Keeper[PipelineRecord]):
@@ -104,7 +261,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         return tuple(e for e in due if not isinstance(e, DropBlob) or e.number not in self.dropped)
 
     def follow(self, new: PipelineRecord, event: Event) -> EventHistory:
-        return follow_pipeline(self.trail, self.state, new, event, self.seen())
+        return self.trail.after_pipeline(self.state, new, event, self.seen())
 
     def saved(self) -> None:
         self.dropped &= {c.number for c in self.state.checkpoints.kept}
@@ -139,13 +296,13 @@ class PipelineKeeper(Keeper[PipelineRecord]):
             case CollectAcks():
                 await self._gather(effect)
             case Commit():
-                await self._commit(effect)
+                await commit_loop.commit(self, effect)
             case Listen():
-                await self._listen(effect)
+                await commit_loop.run_hooks(self, effect)
             case DropBlob(number, name):
                 await self._drop(number, name)
             case FinishFormer():
-                await finish_former(self, effect)
+                await commit_loop.finish_former(self, effect)
 
     def rested(self, task: str) -> bool:
         """Say whether a task that failed has waited as long as its job file asks for."""
@@ -191,7 +348,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
             await self.handle(CheckpointFailed(ack.number, taken))
             return
         self.gathering = taken
-        if taken.complete:
+        if not taken.waiting:
             self.all_in.set()
 
     async def source_ended(self, event: SourceEnded) -> bool:
@@ -238,13 +395,13 @@ class PipelineKeeper(Keeper[PipelineRecord]):
             )
         except BlobBad as error:
             if own:
-                await self._lost(own.number, error)
+                await self.lost(own.number, error)
             else:
                 reason = f"The savepoint {name} that it was to start from is lost. {error}"
                 await self.handle(PipelineFailed(reason))
             return None
 
-    async def _lost(self, number: int, error: BlobBad) -> None:
+    async def lost(self, number: int, error: BlobBad) -> None:
         """Decide about a checkpoint that is bad.  From now on its commit does not begin.
 
         Only the leader that made it complete, and has not begun its commit, knows that nobody has.
@@ -262,7 +419,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         self.gathering, self.all_in = gather.begin(pending, self.state.tasks), asyncio.Event()
         timeout_s = self.state.policy.timeout_s or settings.timeout_s
         began_s, rest_s = clock.now(), settings.resend_s / 5
-        while not self.gathering.complete:
+        while self.gathering.waiting:
             if clock.now() >= began_s + timeout_s:
                 missing = ", ".join(self.gathering.waiting)
                 reason = f"no answer from {missing} within {timeout_s:g} s"
@@ -276,7 +433,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         name = checkpoint_content.blob_name(self.state, order.number, self.desk.term)
         try:
             ports = self.desk.ports
-            await ports.durable("blob.put", lambda: ports.blobs.put(name, content))
+            await ports.durable("blob.put", partial(ports.blobs.put, name, content))
         except (Unavailable, OutcomeUnknown) as error:
             reason = f"its blob was not stored: {error}"
             await self.handle(CheckpointFailed(order.number, reason, silent=()))
@@ -318,71 +475,12 @@ class PipelineKeeper(Keeper[PipelineRecord]):
                 )  # fmt: skip
                 self.desk.ports.workers.send(task.place.incarnation, barrier)
 
-    async def _commit(self, effect: Commit) -> None:
-        """Publish a complete checkpoint, sink by sink; repeat until each has it."""
-        completed = effect.completed
-        try:
-            content = checkpoint_content.read_for(
-                await self.blob_of(completed.blob), self.state, completed
-            )
-        except BlobBad as error:
-            await self._lost(completed.number, error)
-            return
-        if completed.number in self.condemned:
-            return
-        self.begun.add(completed.number)
-        try:
-            if completed.kind is CheckpointKind.FINAL:
-                rows = {sink: content.rows(sink) for sink in self.state.sinks}
-                await finish(self.desk, self.life, rows, self.failed)
-            await self._publish(completed, content)
-            self.deaf = not await self.listens()
-        except UserError as error:
-            await self.handle(PipelineFailed(f"Commit {completed.number} failed. {error}"))
-            return
-        self.trouble = ""
-        await self.handle(Committed(completed.number, content.watermark))
-        self.made.discard(completed.number)
-        self.begun.discard(completed.number)
-
     async def listens(self) -> bool:
         """Say whether anybody listens to commits, or whether that is not known now."""
         try:
             return await self.desk.ports.tables.listens(self.life, self.state.sinks)
         except (Unavailable, OutcomeUnknown, UserError):
             return True  # then it is found out, and said, by whoever tells them
-
-    async def _publish(self, completed: Completed, content: checkpoint_content.Content) -> None:
-        for sink, staged in by_sink(content.to_commit(completed.previous)).items():
-            user = commit_user(self.state.job, self.state.incarnation, self.state.number, sink)
-            mark = later(self.state.commits.watermark, content.watermark)
-            order = CommitRequest(self.life, user, completed.number, sink, staged, mark)
-            self.trouble = f"sink {sink} has not answered"
-            await publish(self.desk, order, self.failed)
-
-    async def _listen(self, effect: Listen) -> None:
-        """Have listeners hear of a commit.  It stays, whatever becomes of them."""
-        # None is dropped before its listeners have run.
-        done = next(c for c in self.state.checkpoints.kept if c.number == effect.number)
-        order = CommitHookRequest(
-            self.life,
-            commit_user(self.state.job, self.state.incarnation, self.state.number, ""),
-            done.number, done.kind, self.state.sinks, self.state.commits.watermark, effect.state,
-        )  # fmt: skip
-        try:
-            heard = await listen(self.desk, order, lambda: self._shown(done), self.failed)
-        except (UserError, BlobBad) as error:
-            lost = "Its checkpoint is lost. " if isinstance(error, BlobBad) else ""
-            said = f"Commit {done.number} is visible, but its listeners cannot run. {lost}{error}"
-            await self.handle(PipelineFailed(said))
-            return
-        self.trouble = ""
-        await self.handle(HooksFinished(done.number, heard))
-
-    async def _shown(self, done: Completed) -> tuple[StagedCommittable, ...]:
-        """Return what the commit of a checkpoint has made visible."""
-        content = checkpoint_content.read_for(await self.blob_of(done.blob), self.state, done)
-        return content.to_commit(done.previous)
 
     def failed(self, trouble: str) -> None:
         """Note why listeners have to be asked again."""

@@ -1,6 +1,6 @@
 """All that a master touches of the world, so that a simulation can stand in for it."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -179,17 +179,3 @@ class Ports:
         result = await call()
         await self.points.hit(f"after:{label}")
         return result
-
-
-def commit_user(job: str, incarnation: str, pipeline: int, sink: str) -> str:
-    """Return the name under which a pipeline commits to a sink: the same for every leader.
-
-    The pipeline is part of it, because each pipeline numbers its checkpoints by itself.
-    """
-    return f"{job}.{incarnation}.{pipeline}.{sink}"
-
-
-def by_sink(staged: Sequence[StagedCommittable]) -> dict[str, tuple[StagedCommittable, ...]]:
-    """Group committables by the sink they are for, in a stable order."""
-    sinks = sorted({s.sink for s in staged})
-    return {sink: tuple(s for s in staged if s.sink == sink) for sink in sinks}

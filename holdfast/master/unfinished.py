@@ -15,7 +15,7 @@ from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.core.unfinished import Abandoned
 from holdfast.master.checkpoint_content import Content
-from holdfast.master.ports import by_sink, commit_user
+from holdfast.master.commit_loop import by_sink, commit_user
 from holdfast.model.tree import Plain
 
 SHOWN_MAX = 10

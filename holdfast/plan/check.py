@@ -12,14 +12,14 @@ from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import nearest
 from holdfast.connect.plugin import Plugin
 from holdfast.connect.registry import Registry
+from holdfast.connect.transform import Transform
 from holdfast.errors import SourceLocation
 from holdfast.model.job import EventTime, JobPlan, Mode, Role, Stage
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 from holdfast.plan.common import INPUT_KEYS, OUTPUT_KEYS, Inputs, Name, find_entry
 from holdfast.plan.env import DEFAULT_NAME, Env, EnvOptions, is_env_option, read_env
-from holdfast.plan.graph import Ends, Links, wire
-from holdfast.plan.plugins import StageOptions, read_stage, stage_joins, stage_whole
-from holdfast.plan.split import sort_stages, split
+from holdfast.plan.graph import Ends, Links, sort_stages, split, wire
+from holdfast.plan.plugins import StageOptions, read_stage, stage_joins
 
 TOP = ("env", "source", "transform", "sink")
 
@@ -64,7 +64,7 @@ def check_job(
         return None
     used = [f for f in found if f.ends.id in links]
     joining = {f.ends.id for f in used if _joins(f, links)}
-    whole = {f.ends.id for f in used if f.kind and f.options and stage_whole(f.kind, f.options)}
+    whole = {f.ends.id for f in used if f.kind and f.options and _is_whole(f.kind, f.options)}
     if env.options.job_mode is Mode.STREAMING:
         _refuse_whole([f for f in used if f.ends.id in joining | whole], report)
     job = _make_job(file, env, used, links, name, split_by=(joining, whole))
@@ -96,6 +96,13 @@ def _joins(found: _Found, links: Links) -> bool:
     if not (found.kind and found.options):
         return False
     return stage_joins(found.kind, found.options, links[found.ends.id])
+
+
+def _is_whole(kind: type[Plugin[Any]], read: StageOptions) -> bool:
+    """Say whether a transform must see all rows of its input at once."""
+    if not issubclass(kind, Transform):
+        return False
+    return any(kind.whole(own) for own in (read.own, *read.tables.values()) if own is not None)
 
 
 def _refuse_whole(found: Sequence[_Found], report: CheckReport) -> None:

@@ -76,11 +76,11 @@ def context_for(
         checkpointing=periodic and not task.whole,
         allow_python=allow_python,
         output=stage.output,
-        batches=not wants_frames(dict(job.spark)),
+        batches=not _wants_frames(dict(job.spark)),
     )
 
 
-def wants_frames(settings: Mapping[str, str]) -> bool:
+def _wants_frames(settings: Mapping[str, str]) -> bool:
     """Say whether a job's settings leave no row to Arrow alone."""
     return settings.get(BATCHES) == "false" or any(k.startswith(ROW_SETTINGS) for k in settings)
 
@@ -114,13 +114,6 @@ def stage_joins(kind: type[Plugin[Any]], read: StageOptions, inputs: tuple[str, 
     names = tuple(dict.fromkeys(n.text for n in named.names)) if named else ()
     # Fewer names than inputs: sources share one.  More: some are wrong, and were warned of.
     return kind.joins(read.own, names if 0 < len(names) <= len(inputs) else inputs)
-
-
-def stage_whole(kind: type[Plugin[Any]], read: StageOptions) -> bool:
-    """Say whether a transform must see all rows of its input at once."""
-    if not issubclass(kind, Transform):
-        return False
-    return any(kind.whole(own) for own in (read.own, *read.tables.values()) if own is not None)
 
 
 def read_stage(

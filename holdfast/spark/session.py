@@ -123,9 +123,7 @@ def begin(
 def begin_recording(cache: Path, log_file: Path) -> SparkStartup:
     """Start Spark so that it writes the start-up cache when it ends."""
     found = java.find()
-    return _launch(
-        resolve({}, None), found, startup_cache.record(found, cache), log_file, READY_S_MAX
-    )
+    return _launch(resolve({}, None), found, _recording_flags(found, cache), log_file, READY_S_MAX)
 
 
 def stop(starting: SparkStartup) -> None:
@@ -393,3 +391,10 @@ def _close_server(server: Any) -> None:
         with socket.socket(socket.AF_UNIX) as knock:
             knock.connect(server.server_address)
     closing.join(2)
+
+
+def _recording_flags(found: java.Java, cache: Path) -> list[str]:
+    """Return the JVM flags that write a cache when the JVM ends."""
+    if found.major >= startup_cache.AOT_MAJOR_MIN:
+        return [f"-XX:AOTCacheOutput={cache}", *startup_cache.NO_PROFILES]
+    return [f"-XX:ArchiveClassesAtExit={cache}"]

@@ -63,13 +63,6 @@ def use(found: Java) -> list[str]:
     return [f"-XX:SharedArchiveFile={cache}"]
 
 
-def record(found: Java, cache: Path) -> list[str]:
-    """Return the JVM flags that write a cache when the JVM ends."""
-    if found.major >= AOT_MAJOR_MIN:
-        return [f"-XX:AOTCacheOutput={cache}", *NO_PROFILES]
-    return [f"-XX:ArchiveClassesAtExit={cache}"]
-
-
 def publish(fresh: Path, cache: Path) -> None:
     """Put a finished cache into place, and drop the oldest of too many."""
     _size_note(cache).unlink(missing_ok=True)
@@ -85,11 +78,6 @@ def publish(fresh: Path, cache: Path) -> None:
 def failure_note(cache: Path) -> Path:
     """Return the file that says when making this cache failed last."""
     return cache.with_suffix(".failed")
-
-
-def train(*, background: bool = False) -> int:
-    """Make the cache in a process of its own; return its exit code once it ends."""
-    return _trainer(background).wait()
 
 
 def train_in_background_if_missing() -> None:
@@ -119,7 +107,7 @@ def warm_up(say: Callable[[str], None]) -> None:
         return
     say(f"Warming up Spark on {found}; this takes about a minute, once...")
     began = time.monotonic()
-    if train() or not is_whole(cache_path(found)):
+    if _trainer(background=False).wait() or not is_whole(cache_path(found)):
         raise Unavailable(
             f"Warming up failed. Its log is {log_file()}. Jobs run without it, but start slower.",
             code="aot.failed",

@@ -7,6 +7,8 @@ are dropped by whoever comes first, before it does anything else, so nobody ever
 lease has lapsed.
 """
 
+import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import Any
 
 import apsw
 
-from holdfast.errors import OutcomeUnknown
+from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.store.contract import (
     Change,
     Compacted,
@@ -25,9 +27,172 @@ from holdfast.store.contract import (
     LeaseLost,
     Put,
 )
-from holdfast.store.machine import HostInfo
+from holdfast.store.machine import HostInfo, network_kind
 from holdfast.store.order import prefix_end
-from holdfast.store.sqlite_open import explained, open_file
+
+APPLICATION_ID = 0x486F6C64
+"""`Hold`: marks the file as ours, so that no other SQLite file is taken for a store."""
+
+VERSION = 1
+RETRY_S = 0.02
+
+SCHEMA = """
+create table items (
+    key text primary key, value blob not null, revision integer not null,
+    created integer not null, lease integer
+) strict;
+create index items_by_lease on items (lease) where lease is not null;
+create table history (
+    revision integer not null, key text not null, value blob, created integer, lease integer,
+    primary key (revision, key)
+) strict;
+create table leases (
+    id integer primary key autoincrement, ttl_s real not null, deadline_s real not null
+) strict;
+create table meta (
+    one integer primary key check (one = 1), revision integer not null,
+    compacted integer not null, boot text not null, opened_s real not null
+) strict;
+insert into meta values (1, 0, 0, '', 0);
+"""
+
+BROKEN = (apsw.CorruptError, apsw.NotADBError)
+REFUSED = (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError, apsw.AuthError)
+PASSING = (
+    apsw.BusyError, apsw.LockedError, apsw.FullError, apsw.IOError, apsw.NoMemError,
+    apsw.ProtocolError, apsw.InterruptError,
+)  # fmt: skip
+
+
+def open_file(path: Path, machine: HostInfo, patience_s: float) -> apsw.Connection:
+    """Return a connection to a store file, made if it is not there yet."""
+    _refuse_network(path)
+    with explained(path):
+        try:
+            _create(path)
+            db = apsw.Connection(str(path))
+        except (OSError, *REFUSED) as error:
+            raise _cannot_open(path, error) from error
+        try:
+            _prepare(db, path, machine, patience_s)
+        except REFUSED as error:
+            db.close()
+            raise _cannot_open(path, error) from error
+        except BaseException:
+            db.close()
+            raise
+    return db
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what SQLite says into what the caller can do about it."""
+    try:
+        yield
+    except BROKEN as error:
+        raise UserError(
+            f"The store file {path} is damaged: {error}. Stop Holdfast, move the file and its -wal"
+            " and -shm files away, and restore a backup of all three.",
+            code="store.damaged",
+        ) from error
+    except PASSING as error:
+        raise Unavailable(
+            f"The store file {path} cannot be used now: {error}.", code="store.busy"
+        ) from error
+
+
+def _cannot_open(path: Path, error: Exception) -> UserError:
+    reason = error.strerror if isinstance(error, OSError) else error
+    return UserError(
+        f"The store file {path} cannot be opened: {reason}. Create its folder, and let this user"
+        " write there.",
+        code="store.open",
+    )
+
+
+def _refuse_network(path: Path) -> None:
+    kind = network_kind(path.parent)
+    if kind:
+        raise UserError(
+            f"The store file {path} is on a network file system ({kind}), where SQLite cannot keep"
+            " its promises. Use a local folder, or etcd or PostgreSQL as the store.",
+            code="store.open",
+        )
+
+
+def _create(path: Path) -> None:
+    """Make the file readable by this user alone: records name hosts and people.
+
+    An existing file is not touched: closing it would drop the locks of another store object of
+    this process.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        return
+
+
+def _prepare(db: apsw.Connection, path: Path, machine: HostInfo, patience_s: float) -> None:
+    db.set_busy_timeout(max(1, round(patience_s * 1_000)))
+    if _use_log(db, time.monotonic() + patience_s) != "wal":
+        raise UserError(
+            f"The file system of {path} cannot carry a write-ahead log. Use another folder.",
+            code="store.open",
+        )
+    db.pragma("synchronous", "full")
+    db.pragma("fullfsync", True)
+    found = db.pragma("quick_check")
+    if found != "ok":
+        raise apsw.CorruptError(str(found))
+    db.execute("begin immediate")
+    try:
+        _adopt(db, path)
+        _notice_boot(db, machine)
+        db.execute("commit")
+    finally:
+        if db.in_transaction:
+            db.execute("rollback")
+
+
+def _use_log(db: apsw.Connection, deadline: float) -> object:
+    """Switch to a write-ahead log.  The switch does not wait for others by itself."""
+    while True:
+        try:
+            return db.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(RETRY_S)
+
+
+def _adopt(db: apsw.Connection, path: Path) -> None:
+    """Make the tables of a new file; refuse a file that is not ours or of another version."""
+    owner = db.pragma("application_id")
+    if owner == 0 and db.execute("select count(*) from sqlite_schema").get == 0:
+        db.execute(SCHEMA)
+        db.pragma("application_id", APPLICATION_ID)
+        db.pragma("user_version", VERSION)
+    elif owner != APPLICATION_ID:
+        raise UserError(
+            f"{path} is an SQLite file of another program. Name another file.", code="store.open"
+        )
+    version = db.pragma("user_version")
+    if version != VERSION:
+        raise UserError(
+            f"The store file {path} has version {version}; this Holdfast knows {VERSION}."
+            " Use the Holdfast that wrote it, or name another file.",
+            code="store.version",
+        )
+
+
+def _notice_boot(db: apsw.Connection, machine: HostInfo) -> None:
+    """Lapse all leases if the machine was started anew: its clock began again at 0."""
+    boot, opened_s = db.execute("select boot, opened_s from meta").get
+    now = machine.seconds()
+    if boot != machine.boot or now < opened_s:
+        db.execute("update leases set deadline_s = -1")
+    db.execute("update meta set boot = ?, opened_s = ?", (machine.boot, now))
+
 
 Row = tuple[Any, ...]
 

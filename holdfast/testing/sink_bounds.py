@@ -5,8 +5,8 @@ from statistics import median
 
 from holdfast.connect.sink import CommitId
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable
+from holdfast.testing.promises import require, same
 from holdfast.testing.sink_bench import LIFE, SinkBench
-from holdfast.testing.store_bench import require, same
 
 FILES = 1000
 COMMITS = 300

@@ -1,10 +1,10 @@
 """What a sink promises when processes die between its calls, inside them, or before the answer."""
 
 from holdfast.connect.sink import CommitId
+from holdfast.testing.promises import same
 from holdfast.testing.sink_bench import SinkBench, Slice
 from holdfast.testing.sink_points import Points, spread
 from holdfast.testing.sink_process import committer, kill_inside
-from holdfast.testing.store_bench import same
 
 KILLS_MAX = 12
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 from functools import wraps
 
 from holdfast.connect.sink import CommitId, Opening
+from holdfast.testing.promises import require
 from holdfast.testing.sink_bench import JOB, SinkBench, Slice, as_stored
 from holdfast.testing.sink_points import Points, spread
 from holdfast.testing.sink_process import committer, kill_inside
 from holdfast.testing.sink_rivals import held
-from holdfast.testing.store_bench import require
 
 KILLS_MAX = 10
 HELD_MAX = 30

@@ -5,10 +5,10 @@ import time
 from typing import Any
 
 from holdfast.connect.sink import CommitId, Sink
+from holdfast.testing.promises import require
 from holdfast.testing.sink_bench import SinkBench, Slice
 from holdfast.testing.sink_points import Hold, Points, spread
 from holdfast.testing.sink_process import committer
-from holdfast.testing.store_bench import require
 
 RACES = 40
 FREEZES = 8

@@ -13,15 +13,8 @@ from holdfast.store.contract import (
     Item,
     Put,
 )
-from holdfast.testing.store_bench import (
-    Bench,
-    add_one,
-    must,
-    parse_count,
-    refused,
-    require,
-    same,
-)
+from holdfast.testing.promises import must, refused, require, same
+from holdfast.testing.store_bench import Bench, add_one, parse_count
 
 ODD_NAMES = (
     " ", "'", '"', "%", "%s", "_", "\\", "a b", "a'b\"c", ";--", "\x01", "\n", "ä", "日本", "🦀",

@@ -3,7 +3,8 @@
 import asyncio
 
 from holdfast.store.contract import Guard, LeaseLost, Put, Store
-from holdfast.testing.store_bench import Bench, eventually, must, refused, require, same
+from holdfast.testing.promises import eventually, must, refused, require, same
+from holdfast.testing.store_bench import Bench
 
 
 async def one_candidate_wins(bench: Bench) -> None:

@@ -9,18 +9,8 @@ from typing import TypeVar
 
 from holdfast.errors import OutcomeUnknown, Unavailable
 from holdfast.store.contract import LeaseLost, Put, Store
-from holdfast.testing.store_bench import (
-    PATIENCE_S,
-    Bench,
-    add_one,
-    eventually,
-    following,
-    must,
-    parse_count,
-    refused,
-    require,
-    same,
-)
+from holdfast.testing.promises import PATIENCE_S, eventually, must, refused, require, same
+from holdfast.testing.store_bench import Bench, add_one, following, parse_count
 
 T = TypeVar("T")
 

@@ -5,16 +5,8 @@ from contextlib import aclosing
 
 from holdfast.errors import Unavailable
 from holdfast.store.contract import VALUE_BYTES_MAX, Change, Delete, Item, Put, Store
-from holdfast.testing.store_bench import (
-    PATIENCE_S,
-    Bench,
-    eventually,
-    following,
-    must,
-    refused,
-    require,
-    same,
-)
+from holdfast.testing.promises import PATIENCE_S, eventually, must, refused, require, same
+from holdfast.testing.store_bench import Bench, following
 
 
 async def a_watch_tells_each_change_in_order(bench: Bench) -> None:

@@ -9,25 +9,101 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from holdfast.connect.registry import Registry
-from holdfast.connect.sink import Leftovers, Sink
+from holdfast.connect.sink import Committable, Leftovers, Sink
 from holdfast.connect.source import Budget
-from holdfast.core.gather import TaskAck
+from holdfast.core.gather import StagedCommittable, TaskAck
 from holdfast.core.task import WorkerId
 from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
 from holdfast.model.job import JobPlan, Role, TaskPlan
 from holdfast.model.tree import Plain
 from holdfast.plan.record import decode_spec
+from holdfast.wire.codec import FRAME_BYTES_MAX
 from holdfast.wire.messages import Barrier, DeployTask, TaskReport
 from holdfast.worker.failures import GONE, explained, stack_of
 from holdfast.worker.row_counts import RowCounts
-from holdfast.worker.slice_pipeline import FinishedSlice, SlicePipeline
-from holdfast.worker.slice_sizing import SliceSizer
-from holdfast.worker.task_runner import TaskContext, TaskRun
-from holdfast.worker.unheld import Unheld
+from holdfast.worker.slice_pipeline import FinishedSlice, SlicePipeline, SliceSizer
+from holdfast.worker.task_runner import StagedSlice, TaskContext, TaskRun
+
+NAMES_BYTES_PAUSE = FRAME_BYTES_MAX // 2
+"""From so many bytes of names on a task waits for a checkpoint; the other half is for slices that
+are under way then."""
+
+NAMES_BYTES_MAX = FRAME_BYTES_MAX // 16 * 15
+"""What names may take of one answer; the rest is for positions and counters."""
+
+MIB = 1024 * 1024
+
+
+class Unheld:
+    """The names of what is staged.  Only the task's own thread calls this."""
+
+    def __init__(self, periodic: bool) -> None:
+        self.fresh: list[StagedSlice] = []
+        self._periodic = periodic
+        self._new: list[tuple[str, Plain, int]] = []
+        self._said: list[tuple[StagedCommittable, int]] = []
+        self._bytes = 0
+        self._waits = False
+
+    def waits(self, name: str) -> bool:
+        """Say whether the task must wait for a checkpoint before it stages more."""
+        waits = self._periodic and self._bytes >= NAMES_BYTES_PAUSE
+        if waits and not self._waits:
+            log.warning(
+                "%s reads no further until a checkpoint completes: it has staged %d MiB of names"
+                " that none holds", name, self._bytes // MIB,
+            )  # fmt: skip
+        self._waits = waits
+        return waits
+
+    def add(self, made: StagedSlice) -> None:
+        """Take in what slices have staged since the last answer."""
+        self.fresh.append(made)
+        for sink, committables in made.committables.items():
+            self._take(sink, committables)
+
+    def answer(
+        self, task: str, number: int, complete: int, due: list[StagedCommittable]
+    ) -> tuple[StagedCommittable, ...]:
+        """Return what this answer names: all that was staged after the latest complete one.
+
+        What is new is from now on part of checkpoint `number`.  `due` are save modes, which come
+        before the rows that were staged with them.
+        """
+        kept = [(s, size) for s, size in self._said if s.created > complete]
+        kept += [(s, _size(s.content)) for s in due]
+        kept += [
+            (StagedCommittable(number, sink, content), size) for sink, content, size in self._new
+        ]
+        self._bytes = sum(size for _, size in kept)
+        if self._bytes > NAMES_BYTES_MAX:
+            raise UserError(
+                f"Task {task} has staged {len(kept):,} pieces that no checkpoint holds yet; their"
+                f" names take {self._bytes // MIB} MiB, and one answer has room for"
+                f" {NAMES_BYTES_MAX // MIB}. Have checkpoints more often (checkpoint.interval), or"
+                " write fewer and larger files: fewer partitions.",
+                code="task.too_many_files",
+            )
+        self._said, self._new, self.fresh = kept, [], []
+        return tuple(staged for staged, _ in kept)
+
+    def _take(self, sink: str, committables: Iterable[Committable]) -> None:
+        for committable in committables:
+            content: Plain = asdict(committable)
+            size = _size(content)
+            self._new.append((sink, content, size))
+            self._bytes += size
+
+
+def _size(content: Plain) -> int:
+    return len(msgspec.msgpack.encode(content))
+
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -294,23 +370,10 @@ class Attempt:
             return
         self._runner.pass_now("before:worker.ack")
         number = barrier.number
-        due, opened = task.openings.take(number)
+        due, ack = task.answer(number, self._place)
         staged = self._unheld.answer(self.key.task, number, barrier.complete, due)
         self._positions[number] = dict(task.positions)
-        mark, idle = task.mark()
-        self.answered = TaskAck(
-            number=number,
-            task=self.key.task,
-            attempt=self.number,
-            place=self._place,
-            positions=tuple(sorted(task.positions.items())),
-            staged=staged,
-            ended=task.ended,
-            watermark=mark,
-            idle=idle,
-            counts=self.tally.counts(),
-            opened=opened,
-        )
+        self.answered = replace(ack, staged=staged)
         self._post(BarrierAnswered(self, self.answered, barrier))
         self._runner.pass_now("after:worker.ack")
         self._committed(task, barrier.through)

@@ -7,18 +7,170 @@ two slices nothing stands still.  A task's own thread plans, waits for the oldes
 
 import itertools
 import logging
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Generic, TypeVar
 
 from holdfast.connect.arrow_rows import MALFORMED
 from holdfast.connect.source import Budget
 from holdfast.errors import Cancelled, UserError
+from holdfast.model.job import JobPlan
 from holdfast.model.tree import Plain
-from holdfast.worker.staging_thread import StagingThread
 from holdfast.worker.task_runner import PlannedSlices, StagedSlice, TaskRun
+
+ROWS_FIRST = 250_000
+ROWS_LEAST = 1_000
+ROWS_UNPROVEN = 1_000_000
+"""How far slices grow that do not use what they may take: nobody knows how long a full one lasts.
+
+A stream that trickles would else be allowed everything at once when the flood comes.
+"""
+
+FULL = 0.5
+"""The share of its rows that a slice must have taken to prove anything about larger ones."""
+
+GROWTH_MOST = 8.0
+SHRINK_MOST = 4.0
+SHARE_OF_INTERVAL = 0.2
+SHARE_MOST = 0.9
+SLICE_S_LEAST = 2.0
+COLD_S = 3.0
+"""What of the first slice may be the start of processes and connections, and proves nothing."""
+
+
+@dataclass
+class SliceSizer:
+    """The state of pacing one task: the most rows of its next slice, None for all there are."""
+
+    interval_s: float
+    rows: int | None
+    rows_per_second: int | None
+    bytes_per_second: int | None = None
+    cold: bool = True
+    """Whether no slice has ended yet."""
+    last: tuple[int, float] = (0, 0.0)
+    """How many rows the slice before might have had, and how long it took."""
+
+    @classmethod
+    def of(cls, job: JobPlan, readers: int = 1) -> "SliceSizer":
+        """Return the pace a task starts with.  A job's limits are those of each of its readers."""
+        interval, limit, size = (
+            job.checkpoint_interval_ms, job.rows_per_second, job.bytes_per_second
+        )  # fmt: skip
+        rows = None if interval is None else ROWS_FIRST
+        if size is not None:  # how many bytes a row has is seen with the first slice
+            rows = ROWS_LEAST
+            size *= readers
+        if limit is not None:
+            limit *= readers
+            rows = min(rows or limit, limit)
+        return cls(math.inf if interval is None else interval / 1000, rows, limit, size)
+
+    @property
+    def free(self) -> bool:
+        """Whether one slice may follow another at once."""
+        return self.rows_per_second is None and self.bytes_per_second is None
+
+    def after(self, rows: int, size: int, took_s: float, allowed: int | None = None) -> float:
+        """Take in what a slice has read and how long it took; return how long to rest now.
+
+        `allowed`: what it might have taken, if others have ended since it was planned.
+        """
+        if self.rows is None:
+            return 0.0
+        cold, self.cold = self.cold, False
+        if not cold or took_s > COLD_S or not self.free:
+            allowed = allowed or self.rows
+            self.rows = self._next(allowed, rows, size, self._usual_s(allowed, took_s))
+        rest_s = 0.0
+        if self.rows_per_second:
+            rest_s = rows / self.rows_per_second - took_s
+        if self.bytes_per_second:
+            rest_s = max(rest_s, size / self.bytes_per_second - took_s)
+        return max(0.0, rest_s)
+
+    def _usual_s(self, allowed: int, took_s: float) -> float:
+        """Return how long so many rows take, judged by two slices: they may have run side by
+        side, and then the second one seems to have taken no time."""
+        before, before_s = self.last
+        self.last = (allowed, took_s)
+        return (took_s + before_s) * allowed / (allowed + before)
+
+    def _next(self, allowed: int, rows: int, size: int, took_s: float) -> int:
+        """Return how many rows the next slice may take."""
+        # Without an interval a limit alone decides, and that for a second's worth.
+        long_s = max(self.interval_s * SHARE_OF_INTERVAL, SLICE_S_LEAST)
+        aim_s = 1.0 if math.isinf(self.interval_s) else min(self.interval_s * SHARE_MOST, long_s)
+        factor = min(GROWTH_MOST, max(1 / SHRINK_MOST, aim_s / max(took_s, 0.001)))
+        grown = max(ROWS_LEAST, int(allowed * factor))
+        if rows < allowed * FULL:
+            grown = min(grown, max(allowed, ROWS_UNPROVEN))
+        if self.rows_per_second:
+            grown = min(grown, self.rows_per_second)
+        if self.bytes_per_second and size:
+            grown = min(grown, max(1, self.bytes_per_second * rows // size))
+        return grown
+
+
+T = TypeVar("T")
+
+
+class StagingThread(Generic[T]):
+    """One piece of work at a time.  The thread begins with the first one, and lives until `close`.
+
+    It is kept, because each thread that talks to Spark has a connection and a thread in the JVM.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._orders: SimpleQueue[Callable[[], T] | None] = SimpleQueue()
+        self._idle = threading.Event()
+        self._idle.set()
+        self._made: T | None = None
+        self._error: BaseException | None = None
+        self._thread: threading.Thread | None = None
+
+    def begin(self, work: Callable[[], T]) -> None:
+        """Have something made.  What was made before must have been taken."""
+        assert self._idle.is_set() and self._made is None and self._error is None
+        self._idle.clear()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._live, name=self._name, daemon=True)
+            self._thread.start()
+        self._orders.put(work)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until nothing is being made; say whether that is so."""
+        return self._idle.wait(seconds)
+
+    def take(self) -> T:
+        """Wait, and return what was made, or raise why it could not be."""
+        self.wait()
+        made, error = self._made, self._error
+        self._made = self._error = None
+        if error is not None:
+            raise error
+        assert made is not None, "nothing was begun"
+        return made
+
+    def close(self) -> None:
+        """Let the thread end."""
+        self._orders.put(None)
+
+    def _live(self) -> None:
+        while work := self._orders.get():
+            try:
+                self._made = work()
+            except BaseException as error:  # noqa: BLE001  whoever takes it hears of it
+                self._error = error
+            finally:
+                self._idle.set()
+
 
 LANES = 2
 CANCEL_S = 0.5

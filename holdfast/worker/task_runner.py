@@ -7,29 +7,88 @@ position that was kept.
 
 import itertools
 import logging
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from holdfast.connect.arrow_rows import ArrowCounts
+from holdfast.connect.inside import wait_stopped
 from holdfast.connect.registry import Registry
 from holdfast.connect.rejects import Counting
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Committable, Sink, Staging, life_of
+from holdfast.connect.sink import Committable, Opening, Sink, Staging, life_of
 from holdfast.connect.source import END, Budget, NoSlice, Slice, Source
-from holdfast.core.gather import Opened
+from holdfast.core.gather import Opened, StagedCommittable, TaskAck
+from holdfast.core.task import WorkerId
 from holdfast.errors import Cancelled
 from holdfast.model.job import JobPlan, Role, Stage, TaskPlan
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
 from holdfast.plan.plugins import build_plugin, context_for
-from holdfast.spark.stopped import wait_stopped
-from holdfast.worker.event_time import EventTimes, Watched
 from holdfast.worker.failures import explained
-from holdfast.worker.opening import Openings
 from holdfast.worker.plan_builder import Composed, PlanBuilder
-from holdfast.worker.row_counts import Measured, RowCounts, jobs_s, measure, settle
+from holdfast.worker.row_counts import (
+    EventTimes,
+    Measured,
+    RowCounts,
+    Watched,
+    jobs_s,
+    measure,
+    settle,
+)
+
+
+class Openings:
+    """The tables of one attempt.  Threads that stage slices may find new ones."""
+
+    def __init__(self, job_id: str, incarnation: str, opened: Sequence[Opened] | None = ()) -> None:
+        self._life = life_of(job_id, incarnation)
+        self._incarnation = incarnation
+        self._opened = None if opened is None else tuple(opened)
+        self._looked_at: set[tuple[str, str]] = set()
+        self._due: list[tuple[str, Committable]] = []
+        self._lock = threading.Lock()
+
+    def open(self, stage: str, sink: Sink[object], tables: Iterable[Table]) -> None:
+        """Have a sink look at those tables that this attempt has not opened for it."""
+        with self._lock:
+            new = [t for t in tables if (stage, str(t.path)) not in self._looked_at]
+            if not new:
+                return
+            targets = {str(t.path): sink.target(t) for t in new}
+            opening = self._opening(stage, targets)
+            made = sink.prepare(new, opening)
+            # A sink that gives the save modes of a known table would have them applied again.
+            self._due += [(stage, c) for c in made if c.table not in opening.known]
+            if self._opened is not None:
+                self._opened += tuple(
+                    Opened(stage, path, target, self._incarnation)
+                    for path, target in targets.items()
+                    if path not in opening.known
+                )
+            self._looked_at |= {(stage, path) for path in targets}
+
+    def take(self, number: int) -> tuple[list[StagedCommittable], tuple[Opened, ...] | None]:
+        """Return what is due and was not taken, for this checkpoint; and what is open by then."""
+        with self._lock:
+            due, self._due = self._due, []
+            return [StagedCommittable(number, stage, asdict(c)) for stage, c in due], self._opened
+
+    def _opening(self, stage: str, targets: dict[str, str]) -> Opening:
+        if self._opened is None:
+            return Opening(self._life, frozenset(targets), frozenset(targets))
+        found = {
+            path: [o for o in self._opened if o.target == at or (o.sink, o.table) == (stage, path)]
+            for path, at in targets.items()
+        }
+        known = frozenset(path for path, before in found.items() if before)
+        earlier = frozenset(
+            path for path in known if any(o.incarnation != self._incarnation for o in found[path])
+        )
+        return Opening(self._life, known, earlier)
+
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -141,9 +200,24 @@ class TaskRun:
         """Whether every source has been read to its end."""
         return len(self.at_end) == len(self.sources)
 
-    def mark(self) -> tuple[int | None, bool]:
-        """Return the task's watermark, and whether it is idle."""
-        return self._times.mark(self.at_end)
+    def answer(self, number: int, place: WorkerId) -> tuple[list[StagedCommittable], TaskAck]:
+        """Return the save modes that are due, and the answer to a barrier, still without them."""
+        due, opened = self.openings.take(number)
+        mark, idle = self._times.mark(self.at_end)
+        ack = TaskAck(
+            number=number,
+            task=self.task.id,
+            attempt=self.attempt,
+            place=place,
+            positions=tuple(sorted(self.positions.items())),
+            staged=(),
+            ended=self.ended,
+            watermark=mark,
+            idle=idle,
+            counts=self.running.tally.counts(),
+            opened=opened,
+        )
+        return due, ack
 
     @property
     def overlaps(self) -> bool:

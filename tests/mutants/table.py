@@ -56,7 +56,7 @@ BUGS = (
     ),
     Bug(
         "a worker applies save modes itself",
-        "holdfast/worker/opening.py",
+        "holdfast/worker/task_runner.py",
         "made = sink.prepare(new, opening)\n",
         "made = sink.prepare(new, opening)\n"
         "            from holdfast.connect.sink import CommitId\n"
@@ -69,7 +69,7 @@ BUGS = (
     ),
     Bug(
         "prepare without the fence, on real processes",
-        "holdfast/worker/opening.py",
+        "holdfast/worker/task_runner.py",
         "made = sink.prepare(new, opening)\n",
         "import time\n"
         "            from holdfast.connect.sink import CommitId\n"
@@ -103,7 +103,7 @@ BUGS = (
     ),
     Bug(
         "what a complete checkpoint holds is said again",
-        "holdfast/worker/unheld.py",
+        "holdfast/worker/attempt.py",
         "if s.created > complete]",
         "if s.created > 0]",
         (
@@ -113,7 +113,7 @@ BUGS = (
     ),
     Bug(
         "a task stages without end while no checkpoint holds it",
-        "holdfast/worker/unheld.py",
+        "holdfast/worker/attempt.py",
         "self._bytes >= NAMES_BYTES_PAUSE",
         "self._bytes < 0",
         (

@@ -8,7 +8,7 @@ from holdfast.core.checkpoint import Completed
 from holdfast.core.commit import CommitStatus
 from holdfast.core.job import TERMINAL, JobStatus
 from holdfast.core.pipeline import FAILED, OVER, PipelineRecord
-from holdfast.master.ports import commit_user
+from holdfast.master.commit_loop import commit_user
 from tests.oracle.events import Deaf, Listen, Publish, Read, Removed, Snapshot, Sweep
 from tests.oracle.story import Life, Part, Story
 

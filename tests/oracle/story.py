@@ -11,7 +11,8 @@ from holdfast.core.job import TERMINAL, JobRecord, JobStatus
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.master import checkpoint_content
-from holdfast.master.ports import BlobBad, commit_user
+from holdfast.master.commit_loop import commit_user
+from holdfast.master.ports import BlobBad
 from tests.oracle.describe import file_name
 from tests.oracle.events import (
     Blob,

@@ -15,7 +15,7 @@ import pytest
 from holdfast.core.checkpoint import LeaderChanged
 from holdfast.core.job import PipelinesChanged
 from holdfast.core.machine import Event
-from holdfast.master.keeper import Keeper
+from holdfast.master.pipeline_keeper import Keeper
 
 LATE_S = 3.0
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.master.keeper import Keeper
+from holdfast.master.pipeline_keeper import Keeper
 from holdfast.master.worker_registry import WorkerRegistry
 from tests.sim.mutants.planting import swapped
 from tests.sim.scenarios.run import play_window

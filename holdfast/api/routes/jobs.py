@@ -31,7 +31,7 @@ from holdfast.api.unfinished import unfinished_of
 from holdfast.api.views import Accepted, JobDetail, JobList, LogLines, Submit
 from holdfast.core.job import TERMINAL, JobRecord
 from holdfast.errors import UserError
-from holdfast.master.event_log import TRAIL, decode, decode_past, past_key
+from holdfast.master.event_log import TRAIL, EventHistory, decode_past, past_key
 from holdfast.master.explain import Explanation
 from holdfast.master.health import Health, judged
 from holdfast.master.pipeline_keeper import PipelineKeeper
@@ -242,7 +242,9 @@ class JobPaths:
         if past:
             trails = decode_past(past.value, key)
         else:
-            read = {int(i.key.rpartition("/")[2]): decode(i.value, i.key) for i in items}
+            read = {
+                int(i.key.rpartition("/")[2]): EventHistory.decoded(i.value, i.key) for i in items
+            }
             trails = {number: trail for number, trail in read.items() if trail}
         checks = {number: Checks(trail) for number, trail in trails.items() if number}
         return JobStatusView(job, checks, trails) if trails else None

@@ -11,8 +11,7 @@ from holdfast.errors import Fenced, HoldfastError, UserError
 from holdfast.master import checkpoint_content
 from holdfast.master.accept import Start, contents_of
 from holdfast.master.records import grave_key, history_key, job_key, saved_key
-from holdfast.master.restored_checkpoints import opened_in
-from holdfast.master.resume import resumed
+from holdfast.master.restored_checkpoints import opened_in, resumed
 from tests.sim.engine.plan import Plan, Wish
 from tests.sim.engine.world import JobSpec, World
 

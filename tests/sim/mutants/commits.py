@@ -14,11 +14,12 @@ from holdfast.core.effects import Commit, DropBlob
 from holdfast.core.gather import CheckpointRound, TaskAck
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.errors import OutcomeUnknown, Unavailable
-from holdfast.master import checkpoint_content, pipeline_keeper
+from holdfast.master import checkpoint_content, commit_loop
 from holdfast.master.checkpoint_content import Content
+from holdfast.master.commit_loop import commit_user
 from holdfast.master.leader_store import LeaderStore
 from holdfast.master.pipeline_keeper import PipelineKeeper
-from holdfast.master.ports import CommitRequest, commit_user
+from holdfast.master.ports import CommitRequest
 from holdfast.wire.messages import Barrier
 from tests.sim.engine.faults import Faults
 from tests.sim.engine.plan import Plan, Wish
@@ -104,7 +105,7 @@ def commit_without_filter() -> Iterator[None]:
             except (Unavailable, OutcomeUnknown):
                 await desk.ports.clock.sleep(desk.settings.retry_s)
 
-    with swapped(pipeline_keeper, "publish", publish):
+    with swapped(commit_loop, "publish", publish):
         yield
 
 
@@ -126,7 +127,7 @@ def filter_outside_the_loop() -> Iterator[None]:
             except (Unavailable, OutcomeUnknown):
                 await desk.ports.clock.sleep(desk.settings.retry_s)
 
-    with swapped(pipeline_keeper, "publish", publish):
+    with swapped(commit_loop, "publish", publish):
         yield
 
 
@@ -220,7 +221,7 @@ def aborted_means_discarded() -> Iterator[None]:
 @mutant("PIP-30: listeners do not run for a commit that is found already done", "I53",
         crash("after:table.commit"), seeds(100))  # fmt: skip
 def listeners_skipped_for_commits_found() -> Iterator[None]:
-    make = PipelineKeeper._commit
+    make = commit_loop.commit
 
     async def quick(self: PipelineKeeper, effect: Commit) -> None:
         content = checkpoint_content.read(await self.blob_of(effect.completed.blob))
@@ -235,7 +236,7 @@ def listeners_skipped_for_commits_found() -> Iterator[None]:
                 return
         await make(self, effect)
 
-    with swapped(PipelineKeeper, "_commit", quick):
+    with swapped(commit_loop, "commit", quick):
         yield
 
 
@@ -244,7 +245,7 @@ def listeners_hear_of_everything() -> Iterator[None]:
     async def everything(self: PipelineKeeper, done: Completed) -> Any:
         return checkpoint_content.read(await self.blob_of(done.blob)).to_commit(0)
 
-    with _told_complete(lambda barrier: 0), swapped(PipelineKeeper, "_shown", everything):
+    with _told_complete(lambda barrier: 0), swapped(commit_loop, "_shown", everything):
         yield
 
 

@@ -10,7 +10,7 @@ from holdfast.core.gather import CheckpointRound, TaskAck
 from holdfast.core.job import JobStatus
 from holdfast.core.pipeline import FINISHED, PipelineRecord
 from holdfast.core.task import TaskRecord, WorkerLost
-from holdfast.master import keeper
+from holdfast.master import pipeline_keeper
 from holdfast.master.ports import MasterSettings
 from holdfast.master.records import encode
 from tests.sim.engine.faults import Faults
@@ -59,7 +59,7 @@ def _without_ready(record: Any, keep: bool) -> bytes:
     crash("after:pipeline.SourceEnded"),
 )
 def ready_set_only_in_memory() -> Iterator[None]:
-    with swapped(keeper, "encode", lambda record: _without_ready(record, keep=False)):
+    with swapped(pipeline_keeper, "encode", lambda record: _without_ready(record, keep=False)):
         yield
 
 
@@ -74,7 +74,7 @@ def ready_set_saved_when_full() -> Iterator[None]:
         full = isinstance(record, PipelineRecord) and record.completion.status is ended
         return _without_ready(record, keep=full)
 
-    with swapped(keeper, "encode", save):
+    with swapped(pipeline_keeper, "encode", save):
         yield
 
 

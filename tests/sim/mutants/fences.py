@@ -7,9 +7,9 @@ from typing import Any
 
 from holdfast.core.election import Election, Standing
 from holdfast.core.machine import Event
-from holdfast.master.keeper import Keeper
 from holdfast.master.leader import Leader
 from holdfast.master.leader_store import LEADER, LeaderStore
+from holdfast.master.pipeline_keeper import Keeper
 from holdfast.master.records import encode
 from holdfast.store.contract import Delete, Guard, Put
 from holdfast.wire.messages import ToWorker

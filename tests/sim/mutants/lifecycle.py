@@ -13,7 +13,8 @@ from holdfast.core.job import TERMINAL, JobRecord, JobStatus
 from holdfast.core.pipeline import ACTIVE, PipelineRecord
 from holdfast.core.task import TaskStatus
 from holdfast.errors import HoldfastError
-from holdfast.master import keeper, leader, pipeline_keeper
+from holdfast.master import leader, pipeline_keeper
+from holdfast.master import pipeline_keeper as keeper
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.kept_records import Cabinet
 from holdfast.master.leader import Leader

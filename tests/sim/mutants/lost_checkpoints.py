@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 
-from holdfast.core import commit, rollback
+from holdfast.core import commit
+from holdfast.core import pipeline as rollback
 from holdfast.core.checkpoint import CheckpointLost
 from holdfast.core.commit import Commits
 from holdfast.core.pipeline import OVER, PipelineRecord
@@ -136,7 +137,7 @@ def begun_commit_forgotten() -> Iterator[None]:
         self.condemned.add(number)
         await self.handle(CheckpointLost(number, str(error), untouched=True))
 
-    with swapped(PipelineKeeper, "_lost", lost):
+    with swapped(PipelineKeeper, "lost", lost):
         yield
 
 
@@ -151,7 +152,7 @@ def lost_checkpoint_used_again() -> Iterator[None]:
     async def lost(self: PipelineKeeper, number: int, error: BlobBad) -> None:
         await self.handle(CheckpointLost(number, str(error), untouched=True))
 
-    with swapped(commit, "step", keeps), swapped(PipelineKeeper, "_lost", lost):
+    with swapped(commit, "step", keeps), swapped(PipelineKeeper, "lost", lost):
         yield
 
 

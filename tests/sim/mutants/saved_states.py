@@ -11,7 +11,7 @@ from holdfast.core import saved_state as saved_core
 from holdfast.core.job import JobRecord, JobStatus, owed
 from holdfast.core.pipeline import AbandonRequested, PipelineRecord
 from holdfast.core.saved_state import Saved
-from holdfast.master import accept, former_commits, job_keeper, pipeline_keeper, saved_states
+from holdfast.master import accept, commit_loop, job_keeper, pipeline_keeper, saved_states
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.records import saved_key
 from holdfast.master.saved_states import Heir, Vault
@@ -83,19 +83,19 @@ def savepoint_consumed() -> Iterator[None]:
         crash("before:pipeline.Committed", stage=_mended), scene(_mended),
         seeds(300))  # fmt: skip
 def former_commit_under_a_new_name() -> Iterator[None]:
-    commit = former_commits._commit
+    commit = commit_loop._commit_former
 
     async def anew(keeper: Any, former: Any, done: Any) -> Any:
         name = replace(former, incarnation=keeper.state.incarnation)
-        original = former_commits._content
+        original = commit_loop._former_content
 
         async def content(k: Any, _: Any, d: Any) -> Any:
             return await original(k, former, d)
 
-        with swapped(former_commits, "_content", content):
+        with swapped(commit_loop, "_former_content", content):
             return await commit(keeper, name, done)
 
-    with swapped(former_commits, "_commit", anew):
+    with swapped(commit_loop, "_commit_former", anew):
         yield
 
 

@@ -13,7 +13,7 @@ from holdfast.core.saved_state import Saved, SavedKind, SavedPart
 from holdfast.errors import UserError
 from holdfast.master.admission import new_records
 from holdfast.master.checkpoint_content import VERSION, Content
-from holdfast.master.resume import resumed
+from holdfast.master.restored_checkpoints import resumed
 from holdfast.plan.load import parse_job
 from holdfast.plan.promises import keyed
 from holdfast.plan.record import JobSource, decode_spec, encode_spec

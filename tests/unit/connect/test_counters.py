@@ -4,7 +4,7 @@ import pytest
 from pyspark import SparkContext, accumulators
 from pyspark.sql import SparkSession
 
-from holdfast.connect.counters import Counter
+from holdfast.connect.arrow_rows import Counter
 
 pytestmark = pytest.mark.spark
 

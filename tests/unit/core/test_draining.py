@@ -12,9 +12,8 @@ from holdfast.core.checkpoint import (
 )
 from holdfast.core.completion import SourceEnded
 from holdfast.core.effects import Deploy, StartCheckpoint, owed
-from holdfast.core.pipeline import PipelineRecord, SavepointRequested, may_move, step
+from holdfast.core.pipeline import PipelineRecord, Policy, SavepointRequested, may_move, step
 from holdfast.core.placement import Room, Wanted, place
-from holdfast.core.policy import Policy
 from holdfast.core.task import TaskMoves, TaskPlaced, TaskStarted, TaskStatus, WorkerId, WorkerLost
 from tests.unit.core.worlds import PLACES, few, fresh, lives
 

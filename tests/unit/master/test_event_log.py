@@ -34,7 +34,7 @@ class Story:
         self.clock_s = 10.0
         self.term = 5
         self.state = PIPELINE
-        self.trail = event_log.begin(PIPELINE, self.seen())
+        self.trail = EventHistory.begun(PIPELINE, self.seen())
 
     def seen(self) -> Moment:
         return Moment(1000.0 + self.clock_s, self.clock_s, self.term)
@@ -43,7 +43,7 @@ class Story:
         for event in events:
             self.clock_s += 1
             new = step(self.state, event)
-            self.trail = event_log.follow_pipeline(self.trail, self.state, new, event, self.seen())
+            self.trail = self.trail.after_pipeline(self.state, new, event, self.seen())
             self.state = new
 
     def starts(self, attempt: int = 1) -> None:
@@ -74,7 +74,7 @@ def test_one_that_the_next_leader_gives_up_is_told_under_the_term_it_ran_in() ->
     story = Story()
     story.starts()
     story.tell(CheckpointDue(CheckpointKind.PERIODIC, 5))
-    kept = event_log.decode(event_log.encode(story.trail), "trail/j/0001")
+    kept = EventHistory.decoded(story.trail.encoded(), "trail/j/0001")
     assert kept and kept.under is None
     story.trail, story.term = kept, 9
     story.tell(LeaderChanged(9))
@@ -122,19 +122,17 @@ def test_a_trail_is_bounded_and_small() -> None:
     for n in range(300):
         story.completes(10**9 + n)
     assert len(story.trail.checkpoints) == event_log.CHECKPOINTS_SHOWN
-    value = event_log.encode(story.trail)
-    kept = event_log.decode(value, "trail/j/0001")
+    value = story.trail.encoded()
+    kept = EventHistory.decoded(value, "trail/j/0001")
     assert kept and kept.checkpoints == story.trail.checkpoints[-event_log.CHECKPOINTS_KEPT :]
     assert len(value) < 5_000
 
 
 def test_the_states_of_a_job_and_its_leaders_are_told() -> None:
-    told = event_log.begin(JOB, Moment(1001.0, 1.0, 5))
+    told = EventHistory.begun(JOB, Moment(1001.0, 1.0, 5))
     runs = replace(JOB, status=JobStatus.RUNNING)
-    told = event_log.follow_job(told, JOB, runs, Moment(1002.0, 2.0, 5))
-    assert (
-        event_log.follow_job(told, runs, replace(runs, reason="x"), Moment(1003.0, 3.0, 5)) is told
-    )
+    told = told.after_job(JOB, runs, Moment(1002.0, 2.0, 5))
+    assert told.after_job(runs, replace(runs, reason="x"), Moment(1003.0, 3.0, 5)) is told
     told = told.noting(event_log.leads("M2", Moment(1009.0, 1.0, 8)))
     back = event_log.decode_past(event_log.encode_past({0: told}), "past/j/i1")
     assert [(e.status, e.at_s, e.term) for e in back[0].events] == [
@@ -144,12 +142,12 @@ def test_the_states_of_a_job_and_its_leaders_are_told() -> None:
 
 
 def test_how_it_began_is_never_forgotten() -> None:
-    told = event_log.begin(JOB, Moment(1001.0, 1.0, 5))
+    told = EventHistory.begun(JOB, Moment(1001.0, 1.0, 5))
     runs = replace(JOB, status=JobStatus.RUNNING)
-    told = event_log.follow_job(told, JOB, runs, Moment(1002.0, 2.0, 5))
+    told = told.after_job(JOB, runs, Moment(1002.0, 2.0, 5))
     for term in range(1000):
         told = told.noting(event_log.leads("M2", Moment(2000.0 + term, 1.0, term)))
-        told = event_log.decode(event_log.encode(told), "trail/j/0000") or EventHistory()
+        told = EventHistory.decoded(told.encoded(), "trail/j/0000") or EventHistory()
     assert len(told.events) == event_log.EVENTS_KEPT and told.events[-1].term == 999
     assert [e.status for e in told.events[:4]] == ["SUBMITTED", "PENDING", "RUNNING", "LEADS"]
 
@@ -158,7 +156,7 @@ def test_a_record_that_is_older_than_trails_tells_what_it_keeps() -> None:
     story = Story()
     story.starts()
     story.completes(100)
-    begun = event_log.begin(story.state, Moment(5000.0, 1.0, 9))
+    begun = EventHistory.begun(story.state, Moment(5000.0, 1.0, 9))
     (one,) = begun.checkpoints
     assert (one.number, one.term, one.rows, one.took_s) == (1, 0, 100, None)
     assert {e.at_s for e in begun.events} == {5000.0}
@@ -168,9 +166,9 @@ def test_a_record_that_is_older_than_trails_tells_what_it_keeps() -> None:
 def test_a_trail_that_cannot_be_read_is_said_and_begun_anew(
     value: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert event_log.decode(value, "trail/j/0001") is None
+    assert EventHistory.decoded(value, "trail/j/0001") is None
     assert "trail/j/0001 cannot be read" in caplog.text
-    assert event_log.decode(None, "trail/j/0001") is None
+    assert EventHistory.decoded(None, "trail/j/0001") is None
 
 
 def test_keys_of_records_and_their_trails() -> None:

@@ -8,8 +8,7 @@ from holdfast.core.checkpoint import CheckpointKind, Checkpoints, Completed, Pen
 from holdfast.core.commit import Commits
 from holdfast.core.completion import Completion, SourceEnd
 from holdfast.core.job import JobRecord, JobStatus
-from holdfast.core.pipeline import Failure, PipelineRecord, PipelineStatus
-from holdfast.core.policy import Policy
+from holdfast.core.pipeline import Failure, PipelineRecord, PipelineStatus, Policy
 from holdfast.core.task import TaskRecord, TaskStatus, WorkerId
 from holdfast.master.explain import Explanation, JobSnapshot, Queue, as_text, explain
 from holdfast.master.health import Health, HealthReport

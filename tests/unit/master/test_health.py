@@ -7,8 +7,7 @@ import pytest
 from holdfast.core.checkpoint import CheckpointKind, Checkpoints, Completed, Pending
 from holdfast.core.commit import Commits
 from holdfast.core.completion import Completion
-from holdfast.core.pipeline import PipelineRecord, PipelineStatus
-from holdfast.core.policy import Policy
+from holdfast.core.pipeline import PipelineRecord, PipelineStatus, Policy
 from holdfast.core.task import TaskRecord, TaskStatus, WorkerId
 from holdfast.master.health import (
     STALLED_SILENT_S,
@@ -18,7 +17,6 @@ from holdfast.master.health import (
     Ill,
     ages,
     report,
-    with_ill,
 )
 
 RUNNING = TaskRecord("t1", ("a",), status=TaskStatus.RUNNING, place=WorkerId("w1", "w1#1"))
@@ -167,11 +165,11 @@ def test_a_silent_spark_is_health_even_of_a_job_without_checkpoints() -> None:
     well = report(batch, Ages(999), 10, {}, "")
     said = "Spark's Java process has not answered for 6 s."
     for silent_s, health in ((6.0, Health.LATE), (STALLED_SILENT_S, Health.STALLED)):
-        told = with_ill(well, batch, {"w1#1": Ill("w1", silent_s, said)})
+        told = well.with_ill(batch, {"w1#1": Ill("w1", silent_s, said)})
         assert (told.health, told.reason) == (health, f"Task t1 is on worker w1. {said}")
-    assert with_ill(well, batch, {"w2#1": Ill("w2", 60.0, said)}) == well, "it is not on that one"
+    assert well.with_ill(batch, {"w2#1": Ill("w2", 60.0, said)}) == well, "it is not on that one"
     over = replace(batch, status=PipelineStatus.FINISHED)
-    assert with_ill(well, over, {"w1#1": Ill("w1", 60.0, said)}) == well
+    assert well.with_ill(over, {"w1#1": Ill("w1", 60.0, said)}) == well
 
 
 def test_a_silent_spark_does_not_hide_a_commit_that_does_not_get_through() -> None:
@@ -179,6 +177,6 @@ def test_a_silent_spark_does_not_hide_a_commit_that_does_not_get_through() -> No
     commits = Commits((owed,), 6, 6)
     stuck = report(replace(PIPELINE, commits=commits), Ages(3, 99), 10, {}, "", "It is locked.")
     ill = {"w1#1": Ill("w1", 6.0, "Spark is silent.")}
-    told = with_ill(stuck, PIPELINE, ill)
+    told = stuck.with_ill(PIPELINE, ill)
     assert told.health is Health.STALLED and told.unseen
     assert "It is locked. Task t1 is on worker w1. Spark is silent." in told.reason

@@ -11,7 +11,7 @@ from holdfast.master.checkpoint_content import VERSION, Content
 from holdfast.master.restored_checkpoints import Move, add, transplant
 from holdfast.model.job import JobPlan, Mode, Role, Stage
 from holdfast.model.tree import Block
-from holdfast.plan.split import split
+from holdfast.plan.graph import split
 
 NOWHERE = SourceLocation("job.conf", 1, 1)
 

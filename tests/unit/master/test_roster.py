@@ -6,8 +6,7 @@ from typing import Any
 from holdfast.core.completion import Completion
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.task import TaskRecord, TaskStatus, WorkerId
-from holdfast.master.roster import Roster, hangs
-from holdfast.master.worker_registry import WorkerRegistry
+from holdfast.master.worker_registry import Roster, WorkerRegistry, hangs
 from holdfast.wire.messages import Heartbeat, TaskKey, TaskReport
 
 HERE = WorkerId("w1", "w1-1")

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from holdfast.master.terms import KEPT, TERMS, Terms, read
+from holdfast.master.leader_store import KEPT, TERMS, Terms, read
 from holdfast.store.contract import Item
 
 

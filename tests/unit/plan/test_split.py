@@ -7,7 +7,7 @@ from plan_trees import checked, job_tree, plugin
 from holdfast.errors import SourceLocation
 from holdfast.model.job import PipelinePlan, Role, Stage
 from holdfast.model.tree import Block
-from holdfast.plan.split import split
+from holdfast.plan.graph import split
 
 PLACE = SourceLocation("job.conf", 1, 1)
 

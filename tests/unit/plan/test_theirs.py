@@ -7,9 +7,8 @@ from parse_texts import job
 
 from holdfast.cli.run import report_for
 from holdfast.connect.checks import CheckReport
-from holdfast.connect.options import describe
+from holdfast.connect.options import LACKS, describe
 from holdfast.connect.registry import Registry
-from holdfast.connect.seatunnel_options import LACKS
 from holdfast.errors import JobFileError
 from holdfast.model.job import Role
 from holdfast.plan.record import JobSource

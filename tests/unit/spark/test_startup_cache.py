@@ -37,11 +37,11 @@ def test_a_cache_belongs_to_one_java() -> None:
 
 def test_the_flags_are_the_versions_own() -> None:
     assert startup_cache.use(NEW) == []
-    assert startup_cache.record(NEW, Path("/c")) == [
+    assert session._recording_flags(NEW, Path("/c")) == [
         "-XX:AOTCacheOutput=/c",
         *startup_cache.NO_PROFILES,
     ]
-    assert startup_cache.record(OLD, Path("/c")) == ["-XX:ArchiveClassesAtExit=/c"]
+    assert session._recording_flags(OLD, Path("/c")) == ["-XX:ArchiveClassesAtExit=/c"]
     new, old = made(NEW), made(OLD)
     assert startup_cache.use(NEW) == [f"-XX:AOTCache={new}", *startup_cache.NO_PROFILES]
     assert startup_cache.use(OLD) == [f"-XX:SharedArchiveFile={old}"]

@@ -13,7 +13,7 @@ from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.connectors.files import splits
 from holdfast.plan.load import parse_job
-from holdfast.plan.plugins import wants_frames
+from holdfast.plan.plugins import _wants_frames
 from holdfast.plan.record import JobSource
 from holdfast.process.local_run import LocalCluster
 from holdfast.process.run_outcome import Status
@@ -198,7 +198,7 @@ def test_a_job_can_have_spark_carry_all_rows(
     ],
 )
 def test_settings_about_rows_want_frames(settings: dict[str, str], wanted: bool) -> None:
-    assert wants_frames(settings) is wanted
+    assert _wants_frames(settings) is wanted
 
 
 @pytest.mark.parametrize(

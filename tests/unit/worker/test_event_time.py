@@ -11,8 +11,7 @@ from holdfast.core.gather import Counts
 from holdfast.errors import SourceLocation
 from holdfast.model.job import EventTime, Role, Stage
 from holdfast.model.tree import Block
-from holdfast.worker.event_time import UNREAD_MAX, EventTimes, Watched
-from holdfast.worker.row_counts import RowCounts, settle
+from holdfast.worker.row_counts import UNREAD_MAX, EventTimes, RowCounts, Watched, settle
 from tests.unit.worker.bench import SOURCE, STREAM, Bench, Play
 
 pytestmark = pytest.mark.spark

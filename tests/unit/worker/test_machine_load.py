@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.worker import machine_load
-from holdfast.worker.machine_load import LoadMeter
+from holdfast.worker import agent
+from holdfast.worker.agent import LoadMeter
 
 PAGE, TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 
@@ -31,7 +31,7 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine(tmp_path)
-    monkeypatch.setattr(machine_load.time, "monotonic", lambda: made.now_s)
+    monkeypatch.setattr(agent.time, "monotonic", lambda: made.now_s)
     return made
 
 

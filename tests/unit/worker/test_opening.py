@@ -9,7 +9,7 @@ from holdfast.core.gather import Opened, StagedCommittable
 from holdfast.model.job import Mode
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type
-from holdfast.worker.opening import Openings
+from holdfast.worker.task_runner import Openings
 from tests.unit.worker.bench import ENDLESS, SOURCE, Bench
 from tests.unit.worker.plugins import Cellar
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.model.job import JobPlan, Mode
-from holdfast.worker.slice_sizing import ROWS_FIRST, ROWS_LEAST, ROWS_UNPROVEN, SliceSizer
+from holdfast.worker.slice_pipeline import ROWS_FIRST, ROWS_LEAST, ROWS_UNPROVEN, SliceSizer
 
 JOB = JobPlan(
     name="job", mode=Mode.BATCH, stages=(), pipelines=(), parallelism=1,

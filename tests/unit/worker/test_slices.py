@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from holdfast.wire.messages import HeartbeatAck, StopTask
 from holdfast.worker import spark_monitor
 from holdfast.worker.row_counts import measure, settle
-from holdfast.worker.slice_sizing import SliceSizer
+from holdfast.worker.slice_pipeline import SliceSizer
 from tests.unit.worker.bench import ENDLESS, SLEEPS, STREAM, Bench, Play
 from tests.unit.worker.plugins import Cellar, Count
 

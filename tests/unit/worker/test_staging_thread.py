@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from holdfast.worker.staging_thread import StagingThread
+from holdfast.worker.slice_pipeline import StagingThread
 
 
 def test_one_thread_makes_everything_and_ends() -> None:

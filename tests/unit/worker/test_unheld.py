@@ -9,9 +9,10 @@ from holdfast.core.gather import TaskAck
 from holdfast.errors import UserError
 from holdfast.wire.codec import encode
 from holdfast.wire.messages import BarrierAck
-from holdfast.worker import attempt, unheld
+from holdfast.worker import attempt
+from holdfast.worker import attempt as unheld
+from holdfast.worker.attempt import Unheld
 from holdfast.worker.task_runner import StagedSlice
-from holdfast.worker.unheld import Unheld
 from tests.unit.worker.bench import STREAM, Bench, Play
 from tests.unit.worker.plugins import Cellar, Count
 
