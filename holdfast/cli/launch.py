@@ -121,7 +121,7 @@ def follow(embedded: "LocalCluster", spark: "SparkSession", *, quiet: bool) -> O
 def _embedded(runner: WorkerRuntime, tags: Mapping[str, str]) -> "LocalCluster":
     """Return the control plane.  Its many modules are imported only now that Spark is starting."""
     module = importlib.import_module("holdfast.process.local_run")
-    embedded: LocalCluster = module.Embedded(runner, _say, tags)
+    embedded: LocalCluster = module.LocalCluster(runner, _say, tags)
     return embedded
 
 
