@@ -16,34 +16,34 @@ import httpx2
 import msgspec
 
 from holdfast.api.access import NewToken, TokenView
-from holdfast.api.shapes import (
+from holdfast.api.problems import Problem
+from holdfast.api.requests import (
     Again,
-    Checked,
-    Checkpoints,
     CheckText,
-    ConfigView,
     ConnectAsked,
-    Connected,
-    Done,
-    Failures,
-    Graph,
-    Me,
     NewTokenAsked,
-    Overview,
     Restart,
+    Submit,
     SubmitText,
-    Timeline,
 )
 from holdfast.api.views import (
     ENDED,
     Accepted,
+    Checked,
+    Checkpoints,
     ClusterView,
+    ConfigView,
+    Connected,
+    Done,
+    Failures,
+    Graph,
     JobDetail,
     JobList,
     LogLines,
-    Problem,
+    Me,
+    Overview,
     SavedView,
-    Submit,
+    Timeline,
 )
 from holdfast.errors import (
     HoldfastError,

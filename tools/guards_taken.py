@@ -17,8 +17,7 @@ from typing import Any, cast
 import typer
 
 import holdfast
-from holdfast.api.openapi import document
-from holdfast.api.table import all_routes
+from holdfast.api.table import all_routes, document
 from holdfast.cli.main import build
 from holdfast.connect import plugin, rows, sink, source, transform
 from tools.rename_table import python_files

@@ -23,16 +23,7 @@ from holdfast.api.access import Access, Tries
 from holdfast.api.audit import Audit
 from holdfast.api.forward import FORWARDED, Forwarder
 from holdfast.api.problems import problem_of
-from holdfast.api.route import (
-    NOBODY,
-    ApiRequest,
-    Caller,
-    Permission,
-    Route,
-    Text,
-    compiled,
-    pattern_of,
-)
+from holdfast.api.route import NOBODY, ApiRequest, Caller, Permission, Route, Text, pattern_of
 from holdfast.errors import HoldfastError, Unavailable, UserError
 
 BODY_BYTES_MAX = 1_048_576
@@ -315,3 +306,14 @@ def _extra(request: Request, status: int, error: BaseException) -> dict[str, str
         case 503:
             return {"Retry-After": "1"}
     return {}
+
+
+def compiled(path: str) -> re.Pattern[str]:
+    """Return a pattern that finds the parameters of a path, whatever they hold."""
+    parts = re.split(r"{(\w+)}", path)
+    return re.compile(
+        "".join(
+            f"(?P<{part}>[^/]+)" if number % 2 else re.escape(part)
+            for number, part in enumerate(parts)
+        )
+    )

@@ -7,11 +7,12 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
-from holdfast.api.datasets import Dataset, datasets_of
+from holdfast.api.views import PartView, StageView
 from holdfast.connect.registry import Registry
 from holdfast.core.job import JobRecord
 from holdfast.errors import HoldfastError
@@ -24,30 +25,29 @@ from holdfast.plan.promises import destination_of
 from holdfast.plan.record import decode_spec
 from holdfast.plan.show import guarantee_of, plan_data
 
+FILES = "file"
+
+
+SCHEMES = {"postgresql": "postgres", "s3a": "s3", "s3n": "s3"}
+
+
+PORTS = {"postgres": 5432, "mysql": 3306, "mariadb": 3306}
+
+
+PLACES = ("path", "warehouse")
+
+
 KEPT = 3_000
+
+
 PLANNED_AT_ONCE = 4
 
 
-class StageView(msgspec.Struct):
-    """A stage of the graph: `vertex` is its number in SeaTunnel's answers."""
+class Dataset(NamedTuple):
+    """A dataset of OpenLineage."""
 
-    id: str
-    vertex: int
-    role: str
-    plugin: str
-    inputs: list[str]
-    output: str
-    parallelism: int
-    line: int
-    guarantee: str
-    tables: list[str]
-
-
-class PartView(msgspec.Struct):
-    """A pipeline of the graph: which stages each of its tasks runs."""
-
-    pipeline: int
-    tasks: dict[str, list[str]]
+    namespace: str
+    name: str
 
 
 @dataclass(frozen=True)
@@ -228,3 +228,92 @@ def _tables(options: Plain) -> Iterator[str]:
         case list():
             for item in options:
                 yield from _tables(item)
+
+
+def datasets_of(
+    plugin: str, stage: str, options: dict[str, Plain], tables: list[str], source: bool
+) -> tuple[Dataset, ...]:
+    """Return what a source reads or a sink writes.  `tables` are those that the plan names."""
+    url, place = _text(options, "url"), _place(options)
+    found: list[Dataset] = []
+    try:
+        if url.startswith("jdbc:"):
+            found = list(_in_database(url.removeprefix("jdbc:"), options, tables, source))
+        elif place:
+            found = list(_in_store(place, plugin, options, tables, source))
+    except ValueError:
+        found = []  # an address that only its driver understands
+    # Rows that are made up, or shown: nobody else can name them.
+    own = [Dataset(f"holdfast:{plugin}", t) for t in tables or [stage]]
+    return tuple(dict.fromkeys(found or own))
+
+
+def _in_database(
+    url: str, options: dict[str, Plain], tables: list[str], source: bool
+) -> Iterator[Dataset]:
+    parts = urlsplit(url)
+    scheme = SCHEMES.get(parts.scheme, parts.scheme)
+    namespace = f"{scheme}://{parts.hostname or ''}:{parts.port or PORTS.get(scheme, 0)}"
+    database = _text(options, "database") or parts.path.strip("/")
+    for table in _named(options, tables, source):
+        short = table.removeprefix(f"{database}.")
+        yield Dataset(namespace, f"{database}.{short}" if database else short)
+
+
+def _in_store(
+    place: str, plugin: str, options: dict[str, Plain], tables: list[str], source: bool
+) -> Iterator[Dataset]:
+    namespace, path = _split(place)
+    whole = "path" in options
+    for table in _named(options, tables, source) or [""]:
+        filled = _filled(path, table)
+        if whole or not table:
+            yield Dataset(namespace, filled)
+            continue
+        database = _filled(_text(options, "database") or _text(options, "namespace"), table)
+        folder = f"{database}.db" if plugin == "Paimon" else database
+        name = table.rpartition(".")[2]
+        yield Dataset(namespace, "/".join(p for p in (filled.rstrip("/"), folder, name) if p))
+
+
+def _named(options: dict[str, Plain], tables: list[str], source: bool) -> list[str]:
+    """Return table names: a sink's own option says them, with the source's put into its gaps."""
+    own = _text(options, "table")
+    if source or not own:
+        return tables
+    return [_filled(own, t) for t in tables or [""]] if "${" in own else [own]
+
+
+def _filled(text: str, table: str) -> str:
+    parts = table.split(".")
+    known = {
+        "table_name": parts[-1],
+        "schema_name": parts[-2] if len(parts) > 2 else "",
+        "database_name": parts[0] if len(parts) > 1 else "",
+    }
+    for name, value in known.items():
+        before, found, rest = text.partition("${" + name)
+        if found:
+            default, _, after = rest.partition("}")
+            text = before + (value or default.removeprefix(":")) + after
+    return text
+
+
+def _place(options: dict[str, Plain]) -> str:
+    """Return where files are, as the stage or its catalog says."""
+    blocks = [options, *(v for v in options.values() if isinstance(v, dict))]
+    return next((t for b in blocks for key in PLACES if (t := _text(b, key))), "")
+
+
+def _split(place: str) -> tuple[str, str]:
+    parts = urlsplit(place)
+    if parts.scheme in ("", FILES):
+        return FILES, parts.path or place
+    port = f":{parts.port}" if parts.port else ""
+    scheme = SCHEMES.get(parts.scheme, parts.scheme)
+    return f"{scheme}://{parts.hostname or ''}{port}", parts.path.lstrip("/")
+
+
+def _text(options: dict[str, Plain], key: str) -> str:
+    value = options.get(key)
+    return value if isinstance(value, str) else ""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from holdfast.api.catalog import Catalog
 from holdfast.api.job_graph import Sketches
-from holdfast.api.shown import live_row
+from holdfast.api.shown import live_row, row, row_of
 from holdfast.api.status_board import StatusBoard
-from holdfast.api.views import JobList, JobRow, row, row_of
+from holdfast.api.views import JobList, JobRow
 from holdfast.core.job import TERMINAL
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master

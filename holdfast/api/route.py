@@ -16,6 +16,8 @@ import msgspec
 from holdfast.errors import UserError
 
 JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -154,14 +156,3 @@ PATTERNS = {
 def pattern_of(parameter: str) -> re.Pattern[str]:
     """Return what a parameter of a path may look like."""
     return PATTERNS.get(parameter, NAME)
-
-
-def compiled(path: str) -> re.Pattern[str]:
-    """Return a pattern that finds the parameters of a path, whatever they hold."""
-    parts = re.split(r"{(\w+)}", path)
-    return re.compile(
-        "".join(
-            f"(?P<{part}>[^/]+)" if number % 2 else re.escape(part)
-            for number, part in enumerate(parts)
-        )
-    )

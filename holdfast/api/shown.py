@@ -15,7 +15,6 @@ from holdfast.api.views import (
     PipelineView,
     TaskView,
     WorkerView,
-    row_of,
 )
 from holdfast.core.job import TERMINAL, JobRecord, JobStatus
 from holdfast.core.pipeline import OVER, PipelineRecord
@@ -24,7 +23,9 @@ from holdfast.master.health import HealthReport, health_word
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
+from holdfast.master.records import RecordUnreadable, decode
 from holdfast.plan.masking import masked_text
+from holdfast.store.contract import Item
 from holdfast.wire.messages import Load, TaskReport
 
 
@@ -244,3 +245,22 @@ def restarts_of(parts: Iterable[PipelineRecord], sight: JobStatusView | None) ->
     if sight:
         return sight.restarts
     return sum(t.restarts for p in parts for t in p.tasks)
+
+
+def row(item: Item) -> JobRow:
+    """Return the row of a job record, or of what stayed of it."""
+    try:
+        job = decode(JobRecord, item.value)
+    except RecordUnreadable as error:
+        return JobRow(item.key.split("/")[1], "", "", "DAMAGED", str(error), 0.0, 0.0)
+    return row_of(job)
+
+
+def row_of(job: JobRecord) -> JobRow:
+    """Return the row of a job as its record shows it."""
+    totals = job.totals
+    return JobRow(
+        job.id, job.incarnation, job.name, job.status.value, masked_text(job.reason), job.since_s,
+        job.ended_s, read=totals.read, written=totals.written, bytes=totals.bytes,
+        rejected=totals.rejected,
+    )  # fmt: skip

@@ -10,7 +10,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from itertools import islice
 
-from holdfast.api.timeline import Checks, Happened, events_of
+from holdfast.api.timeline import Checks, events_of
+from holdfast.api.views import Happened
 from holdfast.core.job import JobRecord
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.event_log import EventHistory

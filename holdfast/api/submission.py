@@ -8,7 +8,8 @@ import os
 from collections.abc import Sequence
 
 from holdfast.api.problems import TOLD_MAX, told
-from holdfast.api.shapes import Checked, CheckText, Told
+from holdfast.api.requests import CheckText
+from holdfast.api.views import Checked, Told
 from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.errors import JobFileError, JobFileProblem, SourceLocation, UserError

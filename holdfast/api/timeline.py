@@ -7,46 +7,12 @@ shape in which it is shown.  What is counted is counted since this leader began.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import msgspec
-
+from holdfast.api.views import CheckpointView, Happened
 from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Written
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.event_log import EventHistory, Under
 from holdfast.plan.masking import masked_text
-
-
-class CheckpointView(msgspec.Struct):
-    """One checkpoint, complete or not.  None: the leader that saw it begin did not say.
-
-    `rows` and `bytes` are what it added to the tables; `size` is that of its blob.
-    """
-
-    number: int
-    kind: str
-    outcome: str
-    started_s: float | None
-    ended_s: float
-    duration_s: float | None
-    size: int | None
-    rows: int | None
-    bytes: int | None
-    reason: str
-    term: int
-
-
-class Happened(msgspec.Struct):
-    """A change of state.  `what` is job, pipeline, task or leader."""
-
-    at_s: float
-    what: str
-    status: str
-    pipeline: int = 0
-    task: str = ""
-    attempt: int = 0
-    worker: str = ""
-    term: int = 0
-    reason: str = ""
 
 
 @dataclass

@@ -4,36 +4,65 @@ from typing import Any
 
 import msgspec
 
-from holdfast.api.problems import Problem as Problem
-from holdfast.core.job import TERMINAL, JobRecord
-from holdfast.master.records import RecordUnreadable, decode
-from holdfast.plan.masking import masked_text
-from holdfast.store.contract import Item
+from holdfast.core.job import TERMINAL
 
 ENDED = frozenset({*(s.value for s in TERMINAL), "DAMAGED"})
 """The statuses in which a job does nothing more."""
 
 
-class Submit(msgspec.Struct, forbid_unknown_fields=True):
-    """A job to run: its file, read and filled in by the client.
+class StageView(msgspec.Struct):
+    """A stage of the graph: `vertex` is its number in SeaTunnel's answers."""
 
-    `maps` and `allow_dropped` say what becomes of sources and sinks that a restore does not find
-    again: old id or uid -> new one, or `none`.
+    id: str
+    vertex: int
+    role: str
+    plugin: str
+    inputs: list[str]
+    output: str
+    parallelism: int
+    line: int
+    guarantee: str
+    tables: list[str]
 
-    `restore`: go on from the latest saved state of the job, or from that of job `source`; `number`
-    names another one.  `spec` "": with the file that it was saved with.  `write_again`: even if
-    rows that show already are then written once more.
+
+class PartView(msgspec.Struct):
+    """A pipeline of the graph: which stages each of its tasks runs."""
+
+    pipeline: int
+    tasks: dict[str, list[str]]
+
+
+class CheckpointView(msgspec.Struct):
+    """One checkpoint, complete or not.  None: the leader that saw it begin did not say.
+
+    `rows` and `bytes` are what it added to the tables; `size` is that of its blob.
     """
 
-    spec: str
-    token: str
-    job_id: str = ""
-    restore: bool = False
-    maps: dict[str, str] = msgspec.field(default_factory=dict)
-    allow_dropped: bool = False
-    source: str = ""
-    number: int = 0
-    write_again: bool = False
+    number: int
+    kind: str
+    outcome: str
+    started_s: float | None
+    ended_s: float
+    duration_s: float | None
+    size: int | None
+    rows: int | None
+    bytes: int | None
+    reason: str
+    term: int
+
+
+class Happened(msgspec.Struct):
+    """A change of state.  `what` is job, pipeline, task or leader."""
+
+    at_s: float
+    what: str
+    status: str
+    pipeline: int = 0
+    task: str = ""
+    attempt: int = 0
+    worker: str = ""
+    term: int = 0
+    reason: str = ""
 
 
 class SavedView(msgspec.Struct):
@@ -269,20 +298,251 @@ class LogLines(msgspec.Struct):
     lines: list[dict[str, Any]]
 
 
-def row(item: Item) -> JobRow:
-    """Return the row of a job record, or of what stayed of it."""
-    try:
-        job = decode(JobRecord, item.value)
-    except RecordUnreadable as error:
-        return JobRow(item.key.split("/")[1], "", "", "DAMAGED", str(error), 0.0, 0.0)
-    return row_of(job)
+class Overview(msgspec.Struct):
+    """The cluster at a glance.  `live`: this is the leader's own answer, health included."""
+
+    version: str
+    master: str
+    leader: str
+    url: str
+    term: int
+    live: bool
+    change: int
+    by_status: dict[str, int]
+    by_health: dict[str, int]
+    running: int
+    waiting: int
+    workers: int
+    slots: int
+    slots_used: int
+    read_per_s: float
+    written_per_s: float
+    worst: list[JobRow]
+    set_aside: dict[str, str]
 
 
-def row_of(job: JobRecord) -> JobRow:
-    """Return the row of a job as its record shows it."""
-    totals = job.totals
-    return JobRow(
-        job.id, job.incarnation, job.name, job.status.value, masked_text(job.reason), job.since_s,
-        job.ended_s, read=totals.read, written=totals.written, bytes=totals.bytes,
-        rejected=totals.rejected,
-    )  # fmt: skip
+class PartGraph(msgspec.Struct):
+    """A pipeline of a job's graph."""
+
+    pipeline: int
+    status: str
+    health: str
+    tasks: list[TaskView]
+    stages_of: dict[str, list[str]]
+
+
+class TableCount(msgspec.Struct):
+    """What the last complete checkpoint has counted for one table of one sink.
+
+    `destination` is where its rows are, as people name it; "" if the sink does not say.
+    """
+
+    sink: str
+    table: str
+    rows: int
+    bytes: int
+    destination: str = ""
+
+
+class Graph(msgspec.Struct):
+    """A job's stages, which feeds which, and how fast its tasks are."""
+
+    job_id: str
+    live: bool
+    problem: str
+    stages: list[StageView]
+    pipelines: list[PartGraph]
+    tables: list[TableCount]
+
+
+class Gap(msgspec.Struct):
+    """A time without a complete checkpoint that was longer than two intervals."""
+
+    from_s: float
+    to_s: float
+
+
+class InProgress(msgspec.Struct):
+    """A checkpoint on its way."""
+
+    number: int
+    kind: str
+    started_s: float
+    answered: int
+    total: int
+    missing: list[str]
+
+
+class PartCheckpoints(msgspec.Struct):
+    """The checkpoints of one pipeline, the newest first.
+
+    The counts are since this leader took over; `next` is the number the next one will have.
+    """
+
+    pipeline: int
+    interval_s: float | None
+    next: int
+    triggered: int
+    completed: int
+    failed: int
+    restored: int
+    failed_in_a_row: int
+    last_failure: str
+    in_progress: InProgress | None
+    history: list[CheckpointView]
+    gaps: list[Gap]
+
+
+class Checkpoints(msgspec.Struct):
+    """A job's checkpoints.  `since_s`: from when on this leader has seen every one of them."""
+
+    job_id: str
+    live: bool
+    since_s: float
+    pipelines: list[PartCheckpoints]
+
+
+class Timeline(msgspec.Struct):
+    """What happened to a job, the oldest first."""
+
+    job_id: str
+    live: bool
+    events: list[Happened]
+
+
+class FailureDetail(msgspec.Struct):
+    """Why an attempt ended.  `at_s` is 0 where it was before this leader's time."""
+
+    pipeline: int
+    task: str
+    attempt: int
+    at_s: float
+    worker: str
+    reason: str
+    stack: str
+
+
+class Failures(msgspec.Struct):
+    """The last failures of a job, the newest first."""
+
+    job_id: str
+    restarts: int
+    failures: list[FailureDetail]
+
+
+class ConfigView(msgspec.Struct):
+    """What a job's file says, after includes and variables, without secrets."""
+
+    job_id: str
+    file: str
+    mode: str
+    config: dict[str, Any]
+    problem: str
+
+
+class Told(msgspec.Struct):
+    """A mistake or a warning, with its place; lines and columns count from 1."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+
+
+class Checked(msgspec.Struct):
+    """What is wrong with a job file; `ok` if nothing is."""
+
+    ok: bool
+    mistakes: list[Told]
+    warnings: list[Told]
+    plan: dict[str, Any]
+
+
+class Connected(msgspec.Struct):
+    """What a worker found.  `ok`: it is done, all was looked at, and nothing is wrong.
+
+    `problem`: why not all could be looked at; `mistakes` are then those that were found by then.
+    """
+
+    done: bool
+    ok: bool
+    token: str
+    worker: str = ""
+    problem: str = ""
+    mistakes: list[Told] = msgspec.field(default_factory=list)
+    warnings: list[Told] = msgspec.field(default_factory=list)
+
+
+class OptionView(msgspec.Struct):
+    """One option of a connector, for forms.  `choices` where only these are good."""
+
+    key: str
+    kind: str
+    required: bool
+    default: Any
+    doc: str
+    aliases: list[str]
+    secret: bool
+    choices: list[str]
+    options: list["OptionView"]
+
+
+class ConnectorView(msgspec.Struct):
+    """A connector and its options."""
+
+    name: str
+    role: str
+    summary: str
+    refused: str
+    guarantee: str
+    needs_python: bool
+    notes: str
+    options: list[OptionView]
+
+
+class ConnectorRow(msgspec.Struct):
+    """A connector in the list."""
+
+    name: str
+    role: str
+    summary: str
+    refused: str
+    guarantee: str
+
+
+class Me(msgspec.Struct):
+    """Who asks, as this master sees it.  `masters` are the URLs of all masters it knows of."""
+
+    name: str
+    role: str
+    permissions: list[str]
+    master: str
+    leads: bool
+    masters: list[str] = msgspec.field(default_factory=list)
+
+
+class Change(msgspec.Struct):
+    """How often what this master shows has changed; ask again with it to wait for more."""
+
+    change: int
+    term: int
+    leads: bool
+
+
+class AuditLines(msgspec.Struct):
+    """The last lines of one master's audit log."""
+
+    master: str
+    lines: list[dict[str, Any]]
+
+
+class Done(msgspec.Struct):
+    """What was asked is done."""
+
+    done: bool = True
+
+
+class Healthy(msgspec.Struct):
+    """This process answers."""
+
+    ok: bool = True

@@ -27,7 +27,7 @@ from holdfast.plan.record import JobSource, encode_spec
 from holdfast.plan.variables import parse_assignments
 
 if TYPE_CHECKING:
-    from holdfast.api.shapes import Connected
+    from holdfast.api.views import Connected
 
 Connect = Annotated[
     bool,

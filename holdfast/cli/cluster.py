@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from holdfast.api.views import ENDED, Submit
+from holdfast.api.requests import Submit
+from holdfast.api.views import ENDED
 from holdfast.cli.crew import leaving_lines, state_of, trouble_lines
 from holdfast.cli.flags import Masters, NodeFile, Patience, Token
 from holdfast.cli.follow import Follower

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from holdfast.api.views import SavedView, Submit
+from holdfast.api.requests import Submit
+from holdfast.api.views import SavedView
 from holdfast.cli.cluster import (
     AllowDropped,
     Json,

@@ -32,9 +32,8 @@ from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
 from holdfast.process.failpoints import points_from_env
-from holdfast.process.patience import PatientTables
 from holdfast.process.run_outcome import Outcome, Status, View
-from holdfast.process.run_progress import RunProgress
+from holdfast.process.run_progress import PatientTables, RunProgress
 from holdfast.store.machine import network_kind
 from holdfast.store.open import open_store
 from holdfast.wire.messages import ToLeader, ToWorker
@@ -42,14 +41,27 @@ from holdfast.worker.agent import Worker, WorkerSettings
 from holdfast.worker.attempt import WorkerRuntime
 
 NAME = "local"
+
+
 SLOTS = 1_000_000
 """Whether there is room was decided before; here a task never waits for a slot."""
 
+
 LOOK_S = 0.005
+
+
 LOOK_S_MAX = 0.5
+
+
 CLEANUP_S_MAX = 15.0
+
+
 FINISH_S_MAX = 5.0
+
+
 CLOSE_S_MAX = 40.0
+
+
 SETTINGS = MasterSettings(
     # Nobody else stands for election, and a process that was suspended just goes on.
     lease_s=30.0,
@@ -66,7 +78,9 @@ SETTINGS = MasterSettings(
     saves=False,
 )
 
+
 Notice = Callable[[str], None]
+
 
 log = logging.getLogger("holdfast")
 

@@ -1,27 +1,41 @@
 """A master as a process: from its config to its exit code."""
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
 import secrets
 import signal
+import socket
+import ssl
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import uvicorn
+from starlette.types import ASGIApp
+from starlette.websockets import WebSocket
+
+from holdfast.api.access import Access
+from holdfast.api.app import App
 from holdfast.api.audit import Audit
+from holdfast.api.forward import Forwarder
 from holdfast.api.lineage import Lineage
 from holdfast.api.observe import ObservedBlobs, ObservedStore
 from holdfast.api.sealing import SPEC, check_seal
 from holdfast.api.service import Api
 from holdfast.api.status_board import StatusBoard
-from holdfast.api.ui_origins import UiOrigins, known_masters
+from holdfast.api.table import all_routes
+from holdfast.api.ui import UiOrigins, known_masters
 from holdfast.config import PREFIX, Config, find_token, first_time, host_and_port
 from holdfast.connect.registry import Registry
-from holdfast.errors import HoldfastError, Unavailable
+from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.master.journal import Journal, say
+from holdfast.master.looks import Looks
 from holdfast.master.master import Master
 from holdfast.master.ports import Ports
 from holdfast.model.secret import Secret
@@ -30,13 +44,19 @@ from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
 from holdfast.process.event_trace import Tracer, tracer_from_env
 from holdfast.process.failpoints import points_from_env
-from holdfast.process.links import Links
-from holdfast.process.server import Server, build_app, open_port, server_for
+from holdfast.process.links import PATH, PING_S, PONG_S, Links
 from holdfast.security.identity import check_listen, client_tls, join_token, seal_secrets
 from holdfast.security.path_policy import PathPolicy
 from holdfast.security.seal import Seal
 from holdfast.store.contract import Store
 from holdfast.store.open import open_store
+from holdfast.wire.codec import FRAME_BYTES_MAX
+
+HEADER_BYTES_MAX = 65_536
+CONNECTIONS_MAX = 5_000
+KEEP_ALIVE_S = 30
+GOODBYE_S = 2
+"""How long requests that are being answered may take once the process is told to stop."""
 
 log = logging.getLogger("holdfast")
 
@@ -45,6 +65,15 @@ REPORT_HOSTS = PREFIX + "REPORT_HOSTS"
 CYCLES_SOUGHT = (20_000, 10, 100)
 """How seldom Python looks for cycles of garbage.  Records make none, and there are so many objects
 that with Python's own figures a master of a thousand jobs spends a third of its time looking."""
+
+
+class Server(uvicorn.Server):
+    """A server that leaves signals to its process."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take no signal."""
+        yield
 
 
 def run_master(config: Config, log_file: Path | None = None) -> int:
@@ -190,3 +219,65 @@ def _code(master: Master, asked: bool, tasks: "tuple[asyncio.Task[None], ...]") 
         raise HoldfastError("The master ended and gave no reason.")
     say("master stopped")
     return 0
+
+
+def build_app(
+    api: Api,
+    links: Links,
+    master: Master,
+    tracer: Tracer | None,
+    audit: Audit | None = None,
+    context_path: str = "",
+    tls: ssl.SSLContext | None = None,
+) -> App:
+    """Put the one port of a master together."""
+    audit = audit or Audit()
+    access = Access(api.token, master.store)
+
+    async def link(socket: WebSocket) -> None:
+        await links.serve(socket, master, tracer)
+
+    routes = all_routes(api, access, audit, Looks(links))
+    forwarder = Forwarder(api.elsewhere, tls or True)
+    return App(routes, access, audit, forwarder, (PATH, link), context_path)
+
+
+def open_port(host: str, port: int) -> socket.socket:
+    """Take the port at once, so that a second master on it says so and ends."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        raise UserError(
+            f"This master cannot listen on {host}:{port}: {error.strerror}. Is another one"
+            " running there? Give another address with --listen HOST:PORT.",
+            code="master.listen",
+        ) from error
+
+
+def server_for(app: ASGIApp, config: Config | None = None) -> Server:
+    """Return a server with the settings that links need, and TLS where it is configured."""
+    secure: dict[str, Any] = {}
+    if config and config.tls_cert:
+        secure = {"ssl_certfile": config.tls_cert, "ssl_keyfile": config.tls_key}
+    if config and config.tls_client_ca:
+        secure |= {"ssl_ca_certs": config.tls_client_ca, "ssl_cert_reqs": ssl.CERT_REQUIRED}
+    return Server(
+        uvicorn.Config(
+            app,
+            **secure,
+            server_header=False,
+            h11_max_incomplete_event_size=HEADER_BYTES_MAX,
+            limit_concurrency=CONNECTIONS_MAX,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            ws="websockets-sansio",
+            ws_ping_interval=PING_S,
+            ws_ping_timeout=PONG_S,
+            ws_per_message_deflate=False,
+            ws_max_size=FRAME_BYTES_MAX,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=GOODBYE_S,
+        )
+    )

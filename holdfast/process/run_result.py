@@ -13,8 +13,7 @@ from holdfast.plan.promises import destination_of
 from holdfast.process.run_outcome import Outcome, Status, View
 
 if TYPE_CHECKING:  # a run in one process needs none of the API's shapes
-    from holdfast.api.shapes import TableCount
-    from holdfast.api.views import JobDetail
+    from holdfast.api.views import JobDetail, TableCount
 
 GOOD = ("FINISHED", "SAVEPOINT_DONE", "RUNNING", "PENDING", "SCHEDULED")
 """The statuses in which a reason is no problem."""

@@ -34,7 +34,7 @@ from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
 from holdfast.process.failpoints import points_from_env
 from holdfast.process.links import Links
-from holdfast.process.server import build_app
+from holdfast.process.master_process import build_app
 from holdfast.security.seal import Seal
 from holdfast.store.contract import Store
 from holdfast.store.open import open_store

@@ -21,7 +21,7 @@ from holdfast.core.task import TaskStatus, WorkerId
 from holdfast.errors import UserError
 from holdfast.model.secret import Secret
 from holdfast.process.links import PATH, UNREADABLE, Dialer
-from holdfast.process.server import open_port, server_for
+from holdfast.process.master_process import open_port, server_for
 from holdfast.security.identity import PROOF, client_tls, hello_of_worker, proof_of_master
 from holdfast.wire.codec import encode
 from holdfast.wire.messages import Barrier, BarrierAck, Heartbeat, SourceEndReport, TaskKey

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.api.views import Submit
+from holdfast.api.requests import Submit
 from holdfast.errors import UserError
 from tests.chaos.engine.points import Points
 from tests.cluster.processes import Cluster

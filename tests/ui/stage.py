@@ -17,7 +17,7 @@ from holdfast.api.route import Role
 from holdfast.core.gather import Counts, TaskAck, Written
 from holdfast.core.task import WorkerId
 from holdfast.master.pipeline_keeper import PipelineKeeper
-from holdfast.process.server import open_port, server_for
+from holdfast.process.master_process import open_port, server_for
 from holdfast.wire.messages import BarrierAck, Heartbeat, Load, TaskReport
 from tests.api.served import TOKEN, Served, served
 

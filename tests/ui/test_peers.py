@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from holdfast.api.ui_origins import UiOrigins, known_masters, origin_of
+from holdfast.api.ui import UiOrigins, known_masters, origin_of
 
 OWN, OTHER = "http://m1:5801", "http://m2:5801"
 POLICY = b"default-src 'none'; connect-src 'self'; base-uri 'none'"

@@ -1,6 +1,5 @@
-"""Our own paths about the cluster: overview, workers, checking a text, tokens, the audit log."""
+"""Our own paths about the cluster: overview, workers, tokens, the audit log."""
 
-import asyncio
 from collections import Counter
 from importlib.metadata import version
 
@@ -8,23 +7,19 @@ import msgspec
 
 from holdfast.api.access import Access, NewToken, TokenView
 from holdfast.api.audit import Audit
+from holdfast.api.requests import NewTokenAsked
 from holdfast.api.route import GRANTED, ApiRequest, Permission, Role, Route
-from holdfast.api.routes import connectors
 from holdfast.api.service import Api
-from holdfast.api.shapes import (
+from holdfast.api.views import (
     AuditLines,
     Change,
-    Checked,
-    CheckText,
-    ConnectorRow,
-    ConnectorView,
+    ClusterView,
     Done,
     Healthy,
     Me,
-    NewTokenAsked,
     Overview,
+    WorkerView,
 )
-from holdfast.api.views import ClusterView, WorkerView
 from holdfast.core.job import JobStatus
 from holdfast.errors import UserError
 from holdfast.master.health import Health
@@ -51,6 +46,7 @@ class ClusterPaths:
 
     def routes(self) -> list[Route]:
         """Return the paths."""
+        drain = "/api/workers/{worker}/drain"
         return [
             Route("GET", "/healthz", Permission.PUBLIC, self.healthz, Healthy,
                   "Whether this process answers; nothing else.", leads=False),
@@ -64,13 +60,10 @@ class ClusterPaths:
                   "The workers, their slots and their tasks."),
             Route("GET", "/api/changes", READ, self.changes, Change,
                   "Wait for a change of anything that is shown.", ChangeAsked, narrow=True),
-            Route("POST", "/api/check", READ, self.check, Checked,
-                  "Check the text of a job: every mistake with its place.", body=CheckText,
-                  leads=False, narrow=True),
-            Route("GET", "/api/connectors", READ, self.connectors, list[ConnectorRow],
-                  "All connectors.", leads=False, narrow=True),
-            Route("GET", "/api/connectors/{role}/{name}", READ, self.connector, ConnectorView,
-                  "A connector's options, for a form.", leads=False, narrow=True),
+            Route("POST", drain, OPERATE, self.drain, Done,
+                  "Have a worker get no task, and its tasks go on elsewhere.", order=True),
+            Route("DELETE", drain, OPERATE, self.undrain, Done,
+                  "Have a worker that was drained get tasks again.", order=True),
             Route("GET", "/api/tokens", ADMIN, self.tokens, list[TokenView],
                   "The tokens that were given out, without their text.", leads=False),
             Route("POST", "/api/tokens", ADMIN, self.give, NewToken,
@@ -133,14 +126,16 @@ class ClusterPaths:
         await board.changed(asked.since, min(max(0.0, asked.wait_s), WAIT_S_MAX))
         return Change(board.version, board.term, self.api.leading() is not None)
 
-    async def check(self, ask: ApiRequest) -> Checked:
-        return await asyncio.to_thread(self.api.reader.check, ask.body)
+    async def drain(self, ask: ApiRequest) -> Done:
+        return await self._wish(ask.path["worker"], drained=True)
 
-    async def connectors(self, ask: ApiRequest) -> list[ConnectorRow]:
-        return connectors.rows(self.api.registry)
+    async def undrain(self, ask: ApiRequest) -> Done:
+        return await self._wish(ask.path["worker"], drained=False)
 
-    async def connector(self, ask: ApiRequest) -> ConnectorView:
-        return connectors.view(self.api.registry, ask.path["role"], ask.path["name"])
+    async def _wish(self, worker: str, *, drained: bool) -> Done:
+        leader = await self.api.leader()
+        await self.api.fenced(leader, leader.drain(worker, drained=drained))
+        return Done()
 
     async def tokens(self, ask: ApiRequest) -> list[TokenView]:
         return await self.access.tokens()

@@ -1,5 +1,6 @@
-"""Our own paths about jobs: /api/jobs and below."""
+"""Our own paths about jobs and what they have left: /api/jobs and below, /api/savepoints."""
 
+import asyncio
 import secrets
 from dataclasses import replace
 from itertools import pairwise
@@ -8,35 +9,48 @@ import msgspec
 
 from holdfast.api.audit import Audit
 from holdfast.api.job_graph import JobGraph
+from holdfast.api.requests import Again, Restart, Submit, SubmitText
 from holdfast.api.route import ApiRequest, Permission, Route
 from holdfast.api.service import Api
-from holdfast.api.shapes import (
-    Again,
+from holdfast.api.status_board import JobStatusView
+from holdfast.api.timeline import Checks
+from holdfast.api.views import (
+    Accepted,
     Checkpoints,
+    CheckpointView,
     ConfigView,
+    Done,
     FailureDetail,
     Failures,
     Gap,
     Graph,
+    Happened,
     InProgress,
+    JobDetail,
+    JobList,
+    LogLines,
     PartCheckpoints,
     PartGraph,
-    SubmitText,
+    SavedView,
     TableCount,
     Timeline,
 )
-from holdfast.api.status_board import JobStatusView
-from holdfast.api.timeline import CheckpointView, Checks, Happened
-from holdfast.api.unfinished import unfinished_of
-from holdfast.api.views import Accepted, JobDetail, JobList, LogLines, Submit
 from holdfast.core.job import TERMINAL, JobRecord
-from holdfast.errors import UserError
+from holdfast.core.saved_state import Saved
+from holdfast.errors import HoldfastError, UserError
+from holdfast.master import checkpoint_content
+from holdfast.master.accept import told
 from holdfast.master.event_log import TRAIL, EventHistory, decode_past, past_key
 from holdfast.master.explain import Explanation
 from holdfast.master.health import Health, judged
 from holdfast.master.pipeline_keeper import PipelineKeeper
+from holdfast.master.saved_states import Vault
+from holdfast.master.unfinished import Unfinished, blobs_of, unfinished, ways
 from holdfast.plan.masking import masked_text
 from holdfast.wire.messages import TaskKey
+
+READ_S = 2.0
+"""So long an answer waits for a checkpoint.  What is staged is then left out."""
 
 READ, OPERATE = Permission.READ, Permission.OPERATE
 
@@ -55,6 +69,12 @@ class CancelAsked(msgspec.Struct):
     """`force`: at once, without waiting for commits that are owed."""
 
     force: bool = False
+
+
+class SavedAsked(msgspec.Struct):
+    """Of which job; of all if none is given."""
+
+    job: str = ""
 
 
 class JobPaths:
@@ -93,6 +113,12 @@ class JobPaths:
                   "Have it stop, at once if forced.", CancelAsked, order=True),
             Route("POST", one + "/savepoint", OPERATE, self.savepoint, Accepted,
                   "Have it stop with a savepoint.", order=True),
+            Route("GET", "/api/savepoints", READ, self.saved, list[SavedView],
+                  "What jobs have left to go on from, the newest first.", SavedAsked, narrow=True),
+            Route("DELETE", one + "/savepoints/{saved}", OPERATE, self.remove_saved, Done,
+                  "Remove a saved state, with what was staged for it.", order=True),
+            Route("POST", one + "/restart", OPERATE, self.restart, Accepted,
+                  "Go on from what a life of the job has left.", body=Restart, order=True),
             Route("POST", one + "/retry", OPERATE, self.retry, Accepted,
                   "Run it again with the same file, from its savepoint if asked.", body=Again,
                   order=True),
@@ -130,7 +156,7 @@ class JobPaths:
 
     async def explain(self, ask: ApiRequest) -> Explanation:
         said = await self.api.explain(ask.job)
-        left, finish = await unfinished_of(self.api, ask.job)
+        left, finish = await _unfinished_of(self.api, ask.job)
         return replace(
             said,
             summary=masked_text(said.summary),
@@ -155,6 +181,33 @@ class JobPaths:
         asked: Again = ask.body
         token = asked.token or secrets.token_hex(16)
         return await self.api.again(ask.job, token, restore=asked.restore)
+
+    async def saved(self, ask: ApiRequest) -> list[SavedView]:
+        vault = (await self.api.leader()).vault
+        return [_saved_view(vault, s) for s in vault.of(ask.query.job) if ask.who.sees(s.job)]
+
+    async def remove_saved(self, ask: ApiRequest) -> Done:
+        leader = await self.api.leader()
+        number = int(ask.path["saved"])
+        found = [k.saved for k in leader.vault.states.values() if k.saved.job == ask.job]
+        saved = next((s for s in found if s.life == number), None)
+        if saved is None:
+            raise UserError(f"Job {ask.job} has no saved state {number}.", code="saved.unknown")
+        await self.api.fenced(leader, leader.remove_saved(saved))
+        return Done()
+
+    async def restart(self, ask: ApiRequest) -> Accepted:
+        asked: Restart = ask.body
+        token = asked.token or secrets.token_hex(16)
+        if asked.write_again:
+            self.audit.writes_again(ask.who, ask.job, ask.job, asked.number)
+        return await self.api.submit(
+            Submit(
+                asked.spec, token, ask.job, restore=True, maps=asked.maps,
+                allow_dropped=asked.allow_dropped, number=asked.number,
+                write_again=asked.write_again,
+            )
+        )  # fmt: skip
 
     async def graph(self, ask: ApiRequest) -> Graph:
         found, sketch, sight = await self._seen(ask.job)
@@ -284,3 +337,39 @@ def _checkpoints(checks: Checks, record: PipelineKeeper, interval_s: float) -> P
 def _gaps(history: list[CheckpointView], every_s: float) -> list[Gap]:
     dates = [c.ended_s for c in history if c.outcome == "COMPLETED" and c.ended_s][::-1]
     return [Gap(a, b) for a, b in pairwise(dates) if judged(b - a, every_s) is not Health.OK]
+
+
+def _saved_view(vault: Vault, saved: Saved) -> SavedView:
+    """Return a saved state as it is shown."""
+    left_s = saved.made_s + saved.retained_s - vault.led_s() if saved.retained_s else None
+    return SavedView(
+        saved.job, saved.life, saved.kind.value, saved.name, saved.ended_s, saved.totals.written,
+        {p.pipeline: p.number for p in saved.parts}, sum(len(p.waiting) for p in saved.parts),
+        saved.retained_s, None if left_s is None else max(0.0, left_s),
+        [told(heir) for heir in vault.past(saved)],
+    )  # fmt: skip
+
+
+async def _unfinished_of(api: Api, job_id: str) -> tuple[tuple[Unfinished, ...], tuple[str, ...]]:
+    """Return it, commit by commit, and how to finish or remove it."""
+    job = await api.record(job_id)
+    if not job.abandoned:
+        return (), ()
+    vault = (await api.leader()).vault
+    lives = [(job.id, job.incarnation)]
+    lives += [(a.life.partition("/")[0], a.life.partition("/")[2]) for a in job.abandoned if a.life]
+    saved = next((s for s in (vault.keeps(*life) for life in lives) if s), None)
+    contents = {}
+    for name in blobs_of(job) if saved else ():
+        try:
+            async with asyncio.timeout(READ_S):
+                contents[name] = checkpoint_content.read(await api.blobs.get(name))
+        except (HoldfastError, TimeoutError):
+            continue
+    past = vault.past(saved) if saved else []
+    found = ways(job, saved, masked_text(told(past[0])) if past else "")
+    left = tuple(
+        replace(one, staged=tuple(masked_text(name) for name in one.staged))
+        for one in unfinished(job, contents)
+    )
+    return left, found

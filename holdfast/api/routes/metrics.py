@@ -8,9 +8,10 @@ import os
 import resource
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 
-from holdfast.api.exposition import OPENMETRICS, PROMETHEUS, Family, written
 from holdfast.api.observe import BUCKETS_S, Latency, ObservedBlobs, ObservedStore
 from holdfast.api.route import ApiRequest, Permission, Route, Text
 from holdfast.api.service import Api
@@ -21,6 +22,10 @@ from holdfast.core.job import JobStatus
 from holdfast.master.health import Health
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
+
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+Labels = Mapping[str, str]
 
 JOBS_MAX = 1_000
 HEALTH = {Health.OK: 0, Health.LATE: 1, Health.STALLED: 2}
@@ -52,6 +57,31 @@ JOB_FAMILIES = {
     "restarts": ("counter", "How often tasks were started anew: lost or failed attempts."),
     "retries": ("gauge", "Retries that were used up."),
 }
+
+
+@dataclass
+class Family:
+    """A metric: its name without `_total`, its kind, what it says, and its samples."""
+
+    name: str
+    kind: str
+    about: str
+    samples: list[tuple[str, Labels, float]] = field(default_factory=list)
+
+    def add(self, value: float, **labels: str) -> None:
+        """Add a sample of a gauge or a counter."""
+        self.samples.append(("_total" if self.kind == "counter" else "", labels, value))
+
+    def add_histogram(
+        self, bounds: Sequence[float], counts: Sequence[int], number: int, total: float,
+        **labels: str,
+    ) -> None:  # fmt: skip
+        """Add a histogram; `counts` are cumulative."""
+        for bound, count in zip(bounds, counts, strict=True):
+            self.samples.append(("_bucket", {**labels, "le": _number(bound)}, count))
+        self.samples.append(("_bucket", {**labels, "le": "+Inf"}, number))
+        self.samples.append(("_count", labels, number))
+        self.samples.append(("_sum", labels, total))
 
 
 class MetricPaths:
@@ -245,3 +275,29 @@ def _job(
 def _ahead(sight: JobStatusView | None, pipeline: int) -> int:
     rates = sight.rates.items() if sight else ()
     return sum(r.last[1] for (number, _), r in rates if number == pipeline)
+
+
+def written(families: Iterable[Family], *, openmetrics: bool) -> bytes:
+    """Return all metrics as text."""
+    lines: list[str] = []
+    for family in families:
+        if not family.samples:
+            continue
+        plain = "_total" if family.kind == "counter" and not openmetrics else ""
+        lines.append(f"# HELP {family.name}{plain} {_escaped(family.about)}")
+        lines.append(f"# TYPE {family.name}{plain} {family.kind}")
+        for suffix, labels, value in family.samples:
+            pairs = ",".join(f'{k}="{_escaped(v)}"' for k, v in labels.items())
+            inside = f"{{{pairs}}}" if pairs else ""
+            lines.append(f"{family.name}{suffix}{inside} {_number(value)}")
+    if openmetrics:
+        lines.append("# EOF")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))

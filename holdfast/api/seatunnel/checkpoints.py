@@ -5,7 +5,7 @@ import msgspec
 from holdfast.api.audit import Audit
 from holdfast.api.route import ApiRequest, Permission, Route
 from holdfast.api.routes.jobs import JobPaths
-from holdfast.api.seatunnel.checkpoint_views import (
+from holdfast.api.seatunnel.views import (
     CheckpointCounts,
     CheckpointInfo,
     CheckpointOf,
@@ -17,8 +17,7 @@ from holdfast.api.seatunnel.checkpoint_views import (
     VertexMetrics,
 )
 from holdfast.api.service import Api
-from holdfast.api.shapes import PartCheckpoints
-from holdfast.api.timeline import CheckpointView
+from holdfast.api.views import CheckpointView, PartCheckpoints
 from holdfast.errors import UserError
 from holdfast.plan.masking import masked_text
 

@@ -1,7 +1,8 @@
-"""SeaTunnel's REST v2 about jobs: 2 running, 3 summary, 4 pending, 5 one job, 6 finished."""
+"""SeaTunnel's REST v2 about jobs: 2 running, 3 summary, 5 one job, 6 finished."""
 
 import copy
 import time
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -12,14 +13,12 @@ import msgspec
 from holdfast.api.job_graph import JobGraph
 from holdfast.api.route import ApiRequest, Handler, Permission, Route, Text
 from holdfast.api.scene import scene_of
-from holdfast.api.seatunnel.metrics import committed, metrics_of
-from holdfast.api.seatunnel.pending import pending
+from holdfast.api.seatunnel.pending import no_leader
 from holdfast.api.seatunnel.views import (
     Diagnostics,
     JobInfo,
     JobSummary,
     Page,
-    PendingJobs,
     PipelineDiagnostics,
     RestartReason,
     SinkPromise,
@@ -27,17 +26,29 @@ from holdfast.api.seatunnel.views import (
 from holdfast.api.service import Api
 from holdfast.api.shown import health_told, restarts_of
 from holdfast.api.status_board import JobStatusView
+from holdfast.core.checkpoint import Totals
+from holdfast.core.gather import Written
 from holdfast.core.job import TERMINAL, JobRecord, JobStatus
 from holdfast.core.pipeline import PipelineRecord
-from holdfast.errors import Unavailable, UserError
+from holdfast.errors import UserError
 from holdfast.master.explain import as_text, explain
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
 from holdfast.plan.masking import masked_text
 
+Figures = dict[str, str | dict[str, str]]
+NO_TABLES: Figures = {
+    f"{kind}{name}": {}
+    for kind in ("TableSinkWrite", "TableSinkCommitted", "TableSourceReceived")
+    for name in ("Count", "QPS", "Bytes", "BytesPerSeconds")
+}
+
 T = TypeVar("T")
 
+
 READ = Permission.READ
+
+
 STATES = ("FINISHED", "CANCELED", "FAILED", "SAVEPOINT_DONE", "UNKNOWABLE")
 
 
@@ -54,14 +65,6 @@ class Full(msgspec.Struct):
     full: bool = False
 
 
-class PendingAsked(msgspec.Struct):
-    """Which of the jobs that wait: one, or the first few."""
-
-    jobId: str = ""
-    limit: int = 0
-    pretty: bool = False
-
-
 class JobsV2:
     """The handlers."""
 
@@ -76,8 +79,6 @@ class JobsV2:
             ("/running-jobs", self.running, lists, "2. The jobs that run.", Paged),
             ("/running-jobs/summary", self.summary, list[JobSummary], "3. The same in short.",
              Full),
-            ("/pending-jobs", self.pending, PendingJobs, "4. Which jobs wait to start, and why.",
-             PendingAsked),
             ("/job-info/{jobId}", self.info, JobInfo, "5. One job.", None),
             ("/running-job/{jobId}", self.info, JobInfo, "5. One job, by its old path.", None),
             ("/finished-jobs", self.finished, lists, "6. The jobs that are over.", Paged),
@@ -102,24 +103,13 @@ class JobsV2:
         begun_s = time.monotonic()
         leader = self.api.leading()
         if leader is None:
-            raise _nobody()
+            raise no_leader()
         kept = [k for k in leader.jobs.values() if not k.terminal]
         kept.sort(key=lambda k: k.order, reverse=True)
         found = [self._short(leader, k, full=ask.query.full) for k in kept]
         took_ms = f"{(time.monotonic() - begun_s) * 1000:.0f}"
         headers = {"X-Dispatch-Delay-Ms": "0", "X-Handler-Cost-Ms": took_ms}
         return Text(msgspec.json.encode(found), "application/json;charset=UTF-8", headers)
-
-    async def pending(self, ask: ApiRequest) -> object:
-        leader = self.api.leading()
-        if leader is None:
-            raise _nobody()
-        asked: PendingAsked = ask.query
-        found = pending(leader, self.api.master.ports, asked.jobId, asked.limit)
-        if not asked.pretty:
-            return found
-        text = msgspec.json.format(msgspec.json.encode(found), indent=2)
-        return Text(text, "application/json;charset=UTF-8")
 
     async def info(self, ask: ApiRequest) -> JobInfo:
         leader = self.api.leading()
@@ -218,7 +208,7 @@ class JobsV2:
         )  # fmt: skip
         if full:
             parts = tuple(k.state for _, k in sorted(keeper.pipelines.items()))
-            found.metrics = metrics_of(job, parts, sight, committed(parts, sight))
+            found.metrics = _metrics(job, parts, sight, _committed(parts, sight))
         return found
 
 
@@ -243,13 +233,6 @@ def _cut(found: list[T], asked: Paged) -> tuple[list[T], int]:
     return found[first : first + asked.rows], len(found)
 
 
-def _nobody() -> Unavailable:
-    return Unavailable(
-        "No master leads at this moment, and only a leader knows this. Ask again in a moment.",
-        code="master.no_leader",
-    )
-
-
 def _lag_s(watermark: int | None) -> float | None:
     return None if watermark is None else round(max(0.0, time.time() - watermark / 1000), 3)
 
@@ -267,7 +250,7 @@ def _info(
     last_s = min(dates) if dates and len(dates) == len(parts) else 0.0
     marks = [p.commits.watermark for p in parts if p.commits.watermark is not None]
     watermark = min(marks, default=None)
-    visible = committed(parts, sight)
+    visible = _committed(parts, sight)
     return JobInfo(
         job.id,
         jobName=job.name,
@@ -278,7 +261,7 @@ def _info(
         jobDag=msgspec.Raw(sketch.dag),
         pluginJarsUrls=[],
         isStartWithSavePoint=any(p.restore for p in parts),
-        metrics=metrics_of(job, parts, sight, visible),
+        metrics=_metrics(job, parts, sight, visible),
         incarnation=job.incarnation,
         lastCheckpointTime=date_text(last_s) if last_s else None,
         secondsSinceLastCheckpoint=None,
@@ -325,3 +308,84 @@ def _diagnostics(keeper: JobKeeper, sight: JobStatusView | None) -> Diagnostics:
         )  # fmt: skip
         found.append(one)
     return Diagnostics(found)
+
+
+def _metrics(
+    job: JobRecord,
+    parts: Iterable[PipelineRecord],
+    sight: JobStatusView | None,
+    visible: Totals | None,
+) -> Figures:
+    """Return the `metrics` of a job; `visible` is what it has committed, if that is known."""
+    over = job.status in TERMINAL
+    totals = job.totals if over else _totals(parts)
+    read, written = totals.read, totals.written
+    ran_s = max(0.001, (job.ended_s if over else time.time()) - job.since_s)
+    if sight and not over:
+        read = max(read, sum(r.last[1] for r in sight.rates.values()))
+        written = max(written, sum(r.last[2] for r in sight.rates.values()))
+    read_s, written_s = (read / ran_s, written / ran_s)
+    if sight and not over:
+        read_s, written_s = sight.rate()
+    shown = totals if over else visible or Totals()
+    figures: Figures = {
+        "IntermediateQueueSize": "0",
+        **_four("SourceReceived", read, read_s, 0),
+        **_four("SinkWrite", written, written_s, totals.bytes),
+        **_four("SinkCommitted", shown.written, shown.written / ran_s, shown.bytes),
+    }
+    return figures | NO_TABLES | _by_table(_tables(sight), ran_s)
+
+
+def _by_table(tables: Mapping[str, tuple[int, int]], ran_s: float) -> Figures:
+    """Return the figures of each table; nobody counts what sources read of one."""
+    if not tables:
+        return {}
+    of_all = {
+        "Count": {k: str(rows) for k, (rows, _) in tables.items()},
+        "QPS": {k: f"{rows / ran_s:.2f}" for k, (rows, _) in tables.items()},
+        "Bytes": {k: str(size) for k, (_, size) in tables.items()},
+        "BytesPerSeconds": {k: f"{size / ran_s:.2f}" for k, (_, size) in tables.items()},
+    }
+    kinds = ("TableSinkWrite", "TableSinkCommitted")
+    return {f"{kind}{name}": known for kind in kinds for name, known in of_all.items()}
+
+
+def _committed(parts: Iterable[PipelineRecord], sight: JobStatusView | None) -> Totals | None:
+    """Return what is visible; None where the checkpoint that knew is gone."""
+    if sight and sight.checks:
+        return sum((c.committed for c in sight.checks.values()), Totals())
+    found = Totals()
+    for part in parts:
+        through = part.commits.through
+        known = next((c for c in part.checkpoints.kept if c.number == through), None)
+        if through and known is None:
+            return None
+        found += known.totals if known else Totals()
+    return found
+
+
+def _totals(parts: Iterable[PipelineRecord]) -> Totals:
+    return sum((p.checkpoints.latest.totals for p in parts if p.checkpoints.latest), Totals())
+
+
+def _four(name: str, rows: int, rows_s: float, size: int) -> dict[str, str]:
+    """Return the four figures of one kind.  Nobody counts the bytes that sources read: 0."""
+    each = size / rows if rows else 0.0
+    return {
+        f"{name}Count": str(rows),
+        f"{name}QPS": f"{rows_s:.2f}",
+        f"{name}Bytes": str(size),
+        f"{name}BytesPerSeconds": f"{rows_s * each:.2f}",
+    }
+
+
+def _tables(sight: JobStatusView | None) -> dict[str, tuple[int, int]]:
+    """Return rows and bytes of each table, as the last complete checkpoints count them."""
+    found: dict[str, tuple[int, int]] = {}
+    counted: list[Written] = [w for c in sight.checks.values() for w in c.written] if sight else []
+    for one in counted:
+        key = f"{one.sink.partition('-')[0]}.{one.table}"
+        rows, size = found.get(key, (0, 0))
+        found[key] = (rows + one.rows, size + one.bytes)
+    return found

@@ -1,5 +1,8 @@
 """SeaTunnel's /pending-jobs: which jobs wait to start, and why."""
 
+import msgspec
+
+from holdfast.api.route import ApiRequest, Permission, Route, Text
 from holdfast.api.scene import queue_of, waits_of
 from holdfast.api.seatunnel.views import (
     ClusterSnapshot,
@@ -11,8 +14,10 @@ from holdfast.api.seatunnel.views import (
     TaskGroupLocation,
     WorkerSnapshot,
 )
+from holdfast.api.service import Api
 from holdfast.api.shown import workers
 from holdfast.core.job import JobStatus
+from holdfast.errors import Unavailable
 from holdfast.master.explain import Queue
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
@@ -21,7 +26,48 @@ from holdfast.master.ports import Ports
 NO_ROOM = "RESOURCE_NOT_ENOUGH"
 
 
-def pending(leader: Leader, ports: Ports, only: str, limit: int) -> PendingJobs:
+class PendingAsked(msgspec.Struct):
+    """Which of the jobs that wait: one, or the first few."""
+
+    jobId: str = ""
+    limit: int = 0
+    pretty: bool = False
+
+
+class PendingV2:
+    """The handler."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+
+    def routes(self) -> list[Route]:
+        """Return the path."""
+        about = "4. Which jobs wait to start, and why."
+        return [
+            Route(
+                "GET",
+                "/pending-jobs",
+                Permission.READ,
+                self.pending,
+                PendingJobs,
+                about,
+                PendingAsked,
+            )
+        ]
+
+    async def pending(self, ask: ApiRequest) -> object:
+        leader = self.api.leading()
+        if leader is None:
+            raise no_leader()
+        asked: PendingAsked = ask.query
+        found = _pending(leader, self.api.master.ports, asked.jobId, asked.limit)
+        if not asked.pretty:
+            return found
+        text = msgspec.json.format(msgspec.json.encode(found), indent=2)
+        return Text(text, "application/json;charset=UTF-8")
+
+
+def _pending(leader: Leader, ports: Ports, only: str, limit: int) -> PendingJobs:
     """Return the jobs that wait, in the order in which they will start."""
     living = [k for k in leader.jobs.values() if k.state.status is JobStatus.PENDING]
     living.sort(key=lambda k: k.order)
@@ -94,4 +140,11 @@ def _pipeline(keeper: JobKeeper, number: int, waits: dict[tuple[int, str], str])
     there = sum(t.live for t in tasks)
     return PendingPipeline(
         number, f"Pipeline {number}", len(tasks), there, len(tasks) - there, told
+    )
+
+
+def no_leader() -> Unavailable:
+    return Unavailable(
+        "No master leads at this moment, and only a leader knows this. Ask again in a moment.",
+        code="master.no_leader",
     )

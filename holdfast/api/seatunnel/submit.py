@@ -1,4 +1,4 @@
-"""SeaTunnel's REST v2 orders: 8 submit, 9 upload, 10 several, 11 stop, 12 several, 13 encrypt."""
+"""SeaTunnel's REST v2 orders: 8-10 submit, 11-12 stop, 13 encrypt; 23 options for forms."""
 
 import asyncio
 import hashlib
@@ -13,14 +13,25 @@ from typing import Any
 import msgspec
 
 from holdfast.api.audit import Audit
+from holdfast.api.requests import CheckText, Submit
 from holdfast.api.route import JOB_ID, ApiRequest, Permission, Route
-from holdfast.api.seatunnel.views import StopJob, Stopped, StoppedOne, Submitted
+from holdfast.api.routes import connectors
+from holdfast.api.seatunnel.views import (
+    OptionRule,
+    OptionRules,
+    RequiredRule,
+    RuleOption,
+    StopJob,
+    Stopped,
+    StoppedOne,
+    Submitted,
+)
 from holdfast.api.service import Api
-from holdfast.api.shapes import CheckText
-from holdfast.api.views import Submit
+from holdfast.api.views import OptionView
 from holdfast.connect.checks import CheckReport
 from holdfast.core.job import TERMINAL
 from holdfast.errors import UserError
+from holdfast.model.job import Role
 from holdfast.plan.record import encode_spec
 
 OPERATE = Permission.OPERATE
@@ -50,6 +61,13 @@ class Params(msgspec.Struct):
     isStartWithSavePoint: bool | str = False
 
 
+class RulesAsked(msgspec.Struct):
+    """Which connector: `type` is source, transform or sink."""
+
+    type: str = ""
+    plugin: str = ""
+
+
 class OrdersV2:
     """The handlers."""
 
@@ -77,6 +95,8 @@ class OrdersV2:
             Route("POST", "/encrypt-config", OPERATE, self.encrypt, dict[str, Any],
                   "13. Return a job's JSON with its secrets sealed; it can be submitted so.",
                   body=dict[str, Any], leads=False),
+            Route("GET", "/option-rules", Permission.READ, self.rules, OptionRules,
+                  "23. The options of a connector.", RulesAsked, leads=False),
         ]  # fmt: skip
 
     async def submit(self, ask: ApiRequest) -> Submitted:
@@ -115,6 +135,21 @@ class OrdersV2:
     async def encrypt(self, ask: ApiRequest) -> dict[str, Any]:
         found: dict[str, Any] = await asyncio.to_thread(self.api.seal_options, ask.body)
         return found
+
+    async def rules(self, ask: ApiRequest) -> OptionRules:
+        asked: RulesAsked = ask.query
+        if asked.type not in list(Role) or not asked.plugin:
+            good = ", ".join(Role)
+            raise UserError(f"Give type (one of {good}) and plugin.", code="request.query")
+        found = connectors.view(self.api.registry, asked.type, asked.plugin)
+        optional = [_option(o) for o in found.options if not o.required]
+        needed = [
+            RequiredRule("ABSOLUTELY_REQUIRED", [_option(o)], None, None)
+            for o in found.options
+            if o.required
+        ]
+        rule = OptionRule(optional, needed, [], [])
+        return OptionRules("Holdfast", asked.type, found.name, rule)
 
     async def _submit(self, text: str, asked: SubmitAsked) -> Submitted:
         restore = asked.isStartWithSavePoint or bool(asked.restoreMode)
@@ -212,3 +247,8 @@ def _config_file(media: str, body: bytes) -> tuple[str, bytes]:
             assert isinstance(content, bytes)
             return part.get_filename() or "", content
     raise UserError("The form has no file named config_file.", code="request")
+
+
+def _option(one: OptionView) -> RuleOption:
+    values = one.choices or None
+    return RuleOption(one.key, one.kind, one.default, one.doc, one.aliases, values)

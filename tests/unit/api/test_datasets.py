@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.api.datasets import datasets_of
+from holdfast.api.job_graph import datasets_of
 from holdfast.model.tree import Plain
 
 PG = "jdbc:postgresql://u:secret@db.shop:6432/shop?password=secret"

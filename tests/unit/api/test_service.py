@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from holdfast.api import service as module
+from holdfast.api.requests import Submit
 from holdfast.api.service import Api
-from holdfast.api.views import Submit
 from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.core.job import JobStatus
@@ -27,7 +27,7 @@ from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
 from holdfast.process.failpoints import points_from_env
 from holdfast.process.links import Links
-from holdfast.process.server import build_app
+from holdfast.process.master_process import build_app
 from holdfast.store.contract import Delete, Guard, Put
 from holdfast.store.open import open_store
 from holdfast.wire.messages import Heartbeat, TaskReport
