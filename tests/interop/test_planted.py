@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.connectors.delta import partitions, staged_files, writer
-from holdfast.connectors.iceberg import rows as iceberg_rows
+from holdfast.connectors.iceberg import staging as iceberg_staging
 from holdfast.connectors.lake import footers
 from holdfast.connectors.lake.footers import ColumnStats
 from tests.interop.cases import rows_sql
@@ -87,7 +87,7 @@ def test_a_planted_bug_is_seen(
 
 
 def test_numbers_that_are_not_written_are_seen(world: World, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(iceberg_rows, "number_files", lambda folder, schema: None)
+    monkeypatch.setattr(iceberg_staging, "number_files", lambda folder, schema: None)
     sql = "SELECT 1L AS id, map('k', array(2)) AS pairs"
     world.put(world.sink("iceberg", "numberless"), world.spark.sql(sql))
     table = world.named("iceberg", "numberless")

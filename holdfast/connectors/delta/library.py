@@ -31,7 +31,7 @@ FOR_EVER = ("is not supported", "catalog-managed")
 """What the library says where it never reads a table."""
 
 INTERVAL = "delta.checkpointInterval"
-TRIES = 20
+RETRIES = 20
 
 
 class DeltaLog:
@@ -157,7 +157,7 @@ class DeltaLog:
                 commit_properties=library.CommitProperties(
                     custom_metadata=facts(identifier),
                     app_transactions=marks,
-                    max_commit_retries=TRIES,
+                    max_commit_retries=RETRIES,
                 ),
                 # The library would list the whole log after every commit; we do it now and then.
                 post_commithook_properties=library.PostCommitHookProperties(

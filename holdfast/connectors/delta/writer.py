@@ -21,14 +21,19 @@ from holdfast.connect.sink import (
     Writing,
     modes_in,
 )
-from holdfast.connectors.delta.committer import check, commit
+from holdfast.connectors.delta.committer import TailLog, Tails, check, commit
 from holdfast.connectors.delta.library import DeltaLog, check_library
-from holdfast.connectors.delta.log_tails import TailLog, Tails
 from holdfast.connectors.delta.options import DeltaSinkOptions
 from holdfast.connectors.delta.partitions import TEXTS
 from holdfast.connectors.delta.staged_files import VERSION, DeltaStaged, file_of
 from holdfast.connectors.delta.types import from_delta, lengths, to_delta
-from holdfast.connectors.lake.fit import fit, fitted
+from holdfast.connectors.lake.fit import (
+    fit,
+    fitted,
+    refuse_changelog,
+    refuse_nulls,
+    refuse_unpartitioned,
+)
 from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.location import (
     Location,
@@ -47,7 +52,6 @@ from holdfast.connectors.lake.prepare import (
     mode_of,
     orders_of,
 )
-from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
 from holdfast.connectors.lake.staging import stage, stage_batches, stage_each, sweep
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.connect.library import load_library
+from holdfast.connect.library import load_library, need_library
 from holdfast.connectors.iceberg.hadoop_catalog import HadoopCatalog
 from holdfast.connectors.iceberg.library import iceberg, troubles
 from holdfast.connectors.iceberg.locations import place_of
@@ -18,6 +18,14 @@ CATALOG_LIBRARIES = {"glue": "boto3", "hive": "thrift"}
 """What a catalog of a type needs besides; pyiceberg has extras of these names."""
 
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
+
+
+def check_libraries(kind: str) -> None:
+    """Raise UserError if a library is not here that catalogs of this type need."""
+    for module in ("pyiceberg", "sqlalchemy"):
+        need_library(module, "Iceberg", "iceberg")
+    if kind in CATALOG_LIBRARIES:
+        need_library(CATALOG_LIBRARIES[kind], "Iceberg", kind, of="pyiceberg")
 
 
 def open_catalog(options: IcebergSinkOptions) -> Any:

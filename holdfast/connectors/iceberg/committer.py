@@ -1,22 +1,25 @@
-"""Bring staged files into an Iceberg table: each commit once, whoever makes it and however often.
+"""Bring staged files into an Iceberg table: each commit once, whichever process makes it, however
+often, and tag the snapshots of savepoints.
 
 Files are first moved from the staging folder to where the table's files are, where no reader looks
-for them until a snapshot names them.  So whatever is still in a staging folder is not committed,
-and may be removed.  Files that were moved and never named are left to those who remove orphan
-files of the table.
+for them until a snapshot names them.  So a file that is still in a staging folder is not committed,
+and may be removed.  Files that were moved and never named are left to whatever removes the table's
+orphan files.
+
+A tag keeps the table as a savepoint's commit left it from expiring.  A tag that exists is moved
+only if it is on a snapshot of the same user.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 
 from holdfast.connect.sink import CommitId
 from holdfast.connectors.iceberg.staged_files import IcebergFile, IcebergStaged
 from holdfast.connectors.iceberg.table import IcebergTable
+from holdfast.connectors.lake.commits import TRIES, first_gone, lost, move, outrun, tag_of
 from holdfast.connectors.lake.location import Location
-from holdfast.connectors.lake.moves import first_gone, lost, move
 from holdfast.connectors.lake.prepare import Order, data_exists
 from holdfast.errors import Unavailable, UserError
-
-TRIES = 10
 
 Load = Callable[[], IcebergTable]
 
@@ -49,10 +52,7 @@ def commit(
             for one in staged:
                 place.remove(one.folder)
             return
-    raise Unavailable(
-        f"Iceberg cannot commit to {place.url}: others always were faster, {TRIES} times.",
-        code="sink.commit_conflicts",
-    )
+    raise outrun("Iceberg", place.url)
 
 
 def check(
@@ -88,3 +88,34 @@ def _check_columns(table: IcebergTable, staged: Sequence[IcebergStaged]) -> None
                 " anew.",
                 code="sink.schema_changed",
             )
+
+
+log = logging.getLogger("holdfast")
+
+
+def tag_savepoint(load: Callable[[], IcebergTable | None], identifier: CommitId, job: str) -> None:
+    """Tag the snapshot of a savepoint's commit in one table, unless it has its tag.
+
+    Where nothing was staged since, that is the snapshot of the user's last commit before.
+    """
+    tag = tag_of(identifier, job)
+    for _ in range(TRIES):
+        table = load()
+        snapshot = table.snapshot_of(identifier.user, identifier.number) if table else None
+        if table is None or snapshot is None:
+            return  # this sink has not committed to it
+        there = table.tagged(tag)
+        if there and there[0] == snapshot:
+            return
+        if there and there[1] != identifier.user:
+            log.warning(
+                "Iceberg: %s has a tag %s of somebody else; it stays, and the savepoint has none.",
+                ".".join(table.name), tag,
+            )  # fmt: skip
+            return
+        if table.tag(snapshot, tag):
+            return
+    raise Unavailable(
+        f"Iceberg cannot set the tag {tag}: lost {TRIES} commit races in a row.",
+        code="sink.tag_conflicts",
+    )

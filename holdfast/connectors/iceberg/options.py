@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 from holdfast.connect.options import option, options
-from holdfast.connectors.iceberg.codecs import CODECS
-from holdfast.connectors.iceberg.table_properties import FORMAT, refused_wishes
+from holdfast.connectors.iceberg.table_properties import CODEC, CODECS, FORMAT, refused_wishes
 from holdfast.connectors.lake.location import S3_OPTIONS, S3_SCHEMES, place_problem, same_place
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
 from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
@@ -21,8 +20,6 @@ S3_PROPERTIES = {
     "fs.s3a.endpoint": "s3.endpoint",
     "fs.s3a.endpoint.region": "s3.region",
 }
-
-CODEC = "write.parquet.compression-codec"
 
 
 def _where(catalog: Mapping[str, str]) -> Plain:

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.connect.sink import CommitId
-from holdfast.connectors.iceberg.append import append_to, change_of
+from holdfast.connectors.iceberg.changes import append_to, change_of, remake, shape_of, spec_of
 from holdfast.connectors.iceberg.library import iceberg, troubles
 from holdfast.connectors.iceberg.locations import place_of
-from holdfast.connectors.iceberg.replace_table import remake, shape_of, spec_of
 from holdfast.connectors.iceberg.staged_files import IcebergFile, data_file
 from holdfast.connectors.iceberg.types import from_iceberg
 from holdfast.connectors.lake.location import Location

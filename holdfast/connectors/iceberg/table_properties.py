@@ -18,6 +18,15 @@ HASHED, NAMED = "write.object-storage.enabled", "write.object-storage.partitione
 CODE = ("write.location-provider.impl", "write.py-location-provider.impl")
 METRICS = "write.metadata.metrics."
 METRICS_DEFAULT = "truncate(16)"
+CODEC = "write.parquet.compression-codec"
+CODECS = {
+    # Iceberg's name: Spark's
+    "zstd": "zstd",
+    "gzip": "gzip",
+    "snappy": "snappy",
+    "lz4": "lz4_raw",
+    "uncompressed": "none",
+}
 
 _MODE = re.compile(r"none|counts|full|truncate\(([1-9]\d*)\)")
 

@@ -5,7 +5,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from holdfast.connect.library import need_library
 from holdfast.connect.plugin import PluginContext, problems_of
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import (
@@ -21,23 +20,29 @@ from holdfast.connect.sink import (
     modes_in,
 )
 from holdfast.connectors.iceberg.catalog import (
-    CATALOG_LIBRARIES,
+    check_libraries,
     open_catalog,
     open_to_look,
     tables_like,
 )
-from holdfast.connectors.iceberg.committer import check, commit
-from holdfast.connectors.iceberg.fits import check_table
+from holdfast.connectors.iceberg.committer import check, commit, tag_savepoint
 from holdfast.connectors.iceberg.locations import place_of
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
-from holdfast.connectors.iceberg.rows import stage_rows
 from holdfast.connectors.iceberg.staged_files import VERSION, IcebergStaged, file_of
+from holdfast.connectors.iceberg.staging import stage_rows
 from holdfast.connectors.iceberg.table import NEW_TABLE, IcebergTable
-from holdfast.connectors.iceberg.tags import tag_savepoint
+from holdfast.connectors.iceberg.table_properties import refused_wishes
 from holdfast.connectors.iceberg.types import to_iceberg
-from holdfast.connectors.lake.fit import matched
+from holdfast.connectors.lake.fit import (
+    fit,
+    matched,
+    refuse_changelog,
+    refuse_nulls,
+    refuse_unpartitioned,
+)
 from holdfast.connectors.lake.location import Location, jar_problem, look_around, refuse_unwritable
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
+from holdfast.connectors.lake.partitions import TEXTS
 from holdfast.connectors.lake.prepare import (
     Order,
     SchemaSaveMode,
@@ -46,10 +51,9 @@ from holdfast.connectors.lake.prepare import (
     mode_of,
     orders_of,
 )
-from holdfast.connectors.lake.refuse import refuse_changelog, refuse_nulls, refuse_unpartitioned
 from holdfast.connectors.lake.staging import stage_each, sweep
 from holdfast.errors import UserError
-from holdfast.model.table import Table
+from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
 from holdfast.model.types import UNKNOWN
 
@@ -130,11 +134,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
 
     def check_libraries(self) -> None:
         """Raise UserError if a library is not here."""
-        for module in ("pyiceberg", "sqlalchemy"):
-            need_library(module, self.name, "iceberg")
-        kind = self.options.catalog_type
-        if kind in CATALOG_LIBRARIES:
-            need_library(CATALOG_LIBRARIES[kind], self.name, kind, of="pyiceberg")
+        check_libraries(self.options.catalog_type)
 
     def refuse(self, table: Table) -> None:
         """Raise UserError where rows with these columns cannot be written."""
@@ -252,7 +252,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
         found = found.anew(shape) if shape else found
         refuse_unpartitioned(f"Iceberg cannot write to {options.named}", found.partitions, options)
         if table.columns:
-            check_table(found, table, options)
+            _check_table(found, table, options)
         if due is None or not opening.new(table):
             return None
         return Order(where, opening.life, due, shape).committable(str(table.path))
@@ -287,7 +287,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
             table = self._create(rows.table, options)
         shape = self._shape(table, rows.table, options, mark)
         table = table.anew(shape) if shape else table
-        check_table(table, rows.table, options)
+        _check_table(table, rows.table, options)
         place = table.place
         try:
             parts = stage_rows(rows, table, options, place.below(folder))
@@ -354,3 +354,47 @@ def _staged(committable: Committable) -> IcebergStaged:
             code="sink.committable_version",
         )
     return IcebergStaged.from_plain(committable.content)
+
+
+def _check_table(table: IcebergTable, rows: Table, options: IcebergSinkOptions) -> None:
+    """Raise UserError if rows like these cannot be written to a table."""
+    about = f"Iceberg cannot write to {options.named}"
+    wishes = {**table.properties, **options.write_props}
+    wrong = [*table.refusals(), *refused_wishes(wishes, table.location)]
+    if wrong:
+        raise UserError(
+            f"{about}: the table asks for {', '.join(wrong)}, which this sink does not do."
+            " Change the table, or write to another one.",
+            code="sink.table_refused",
+        )
+    columns, there = table.columns, table.partitions
+    for column in columns:
+        if column.name in there and column.type.kind not in TEXTS:
+            raise UserError(
+                f"{about}: it is partitioned by {column.name}, which is {column.type}; this sink"
+                f" partitions by {', '.join(TEXTS)}.",
+                code="sink.table_refused",
+            )
+    keys = options.partitions
+    if keys and [k.lower() for k in keys] != [k.lower() for k in there]:
+        raise UserError(
+            f"{about}: iceberg.table.partition-keys is {', '.join(keys)}, but the table is"
+            f" partitioned by {', '.join(there) or 'nothing'}. Correct it, or leave it out.",
+            code="sink.partitions_differ",
+        )
+    if options.case_sensitive:
+        _check_case(columns, rows, about)
+    fit(columns, rows.columns, about, there)
+
+
+def _check_case(columns: Sequence[Column], rows: Table, about: str) -> None:
+    known = {c.name.lower(): c.name for c in columns}
+    differ = [
+        f"{known[n.lower()]} arrives as {n}" for n in rows.names if known.get(n.lower(), n) != n
+    ]
+    if differ:
+        raise UserError(
+            f"{about}: {'; '.join(differ)}, and case_sensitive is true. Rename columns with the"
+            " transform FieldMapper, or leave case_sensitive out.",
+            code="sink.schema_differs",
+        )

@@ -1,25 +1,29 @@
-"""Bring staged files into a Paimon table: each commit once, whoever makes it and however often.
+"""Bring staged files into a Paimon table: each commit once, whichever process makes it, however
+often, and tag the snapshots of savepoints.
 
 Files are first moved from the staging folder to where the table's files are, where no reader looks
-for them until a snapshot names them.  So whatever is still in a staging folder is not committed,
-and may be removed.  Files that were moved and never named are left to those who remove orphan files
-of the table.
+for them until a snapshot names them.  So a file that is still in a staging folder is not committed,
+and may be removed.  Files that were moved and never named are left to whatever removes the table's
+orphan files.
+
+A tag is a copy of its snapshot in the folder `tag`; it keeps the snapshot from expiring.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, cast
 
 from holdfast.connect.sink import CommitId
+from holdfast.connectors.lake.commits import TRIES, first_gone, lost, move, outrun, tag_of
 from holdfast.connectors.lake.location import Location, no_table
-from holdfast.connectors.lake.moves import first_gone, lost, move
 from holdfast.connectors.lake.prepare import Order, data_exists
 from holdfast.connectors.paimon.schema import PaimonSchema
+from holdfast.connectors.paimon.snapshots import Snapshots, link_new, read_snapshot
 from holdfast.connectors.paimon.staged_files import PaimonFile, PaimonStaged
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
-
-TRIES = 10
 
 
 def commit(
@@ -47,10 +51,7 @@ def commit(
                 for one in staged:
                     place.remove(one.folder)
                 return
-    raise Unavailable(
-        f"Paimon cannot commit to {place.url}: others always were faster, {TRIES} times.",
-        code="sink.commit_conflicts",
-    )
+    raise outrun("Paimon", place.url)
 
 
 def check(identifier: CommitId, place: Location, staged: Sequence[PaimonStaged]) -> None:
@@ -117,3 +118,40 @@ def _check_schema(
                 " anew.",
                 code="sink.schema_changed",
             )
+
+
+log = logging.getLogger("holdfast")
+
+
+def tag_savepoint(place: Location, identifier: CommitId, job: str) -> None:
+    """Tag the snapshot of a savepoint's commit in one table, unless it has its tag.
+
+    Where nothing was staged since, that is the snapshot of the user's last commit before.
+    """
+    tag = tag_of(identifier, job)
+    path = Path(place.path) / "tag" / f"tag-{tag}"
+    snapshots = Snapshots(Path(place.path))
+    for one in snapshots.back_from(snapshots.latest()):
+        said = one.content
+        if said["commitUser"] == identifier.user and said["commitIdentifier"] <= identifier.number:
+            break
+    else:
+        return  # this sink has not committed to it, or so long ago that it has expired
+    try:
+        made = link_new(path, one)
+    except OSError as error:
+        raise Unavailable(
+            f"Paimon cannot set the tag {tag} of {place.url}: {error}.", code="sink.tag_failed"
+        ) from error
+    there = one if made else read_snapshot(path)
+    if there is not None and there.content["commitUser"] != identifier.user:
+        log.warning(
+            "Paimon: %s has a tag %s of somebody else; it stays, and the savepoint has none.",
+            place.url, tag,
+        )  # fmt: skip
+    elif made and not snapshots.path(one.number).exists():
+        path.unlink(missing_ok=True)  # it expired meanwhile: what it names may be gone
+        raise Unavailable(
+            f"Paimon cannot set the tag {tag} of {place.url}: its snapshot has just expired.",
+            code="sink.tag_failed",
+        )

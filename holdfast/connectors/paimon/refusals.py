@@ -1,8 +1,12 @@
-"""Options of a table that this sink would not keep: it refuses them rather than ignore them."""
+"""Tables that this sink cannot write to: it refuses options and types that it would not keep."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from holdfast.connectors.paimon.bucket import HASHED, bucket_keys
 from holdfast.connectors.paimon.expire import RETAIN_TIME, duration_ms
+from holdfast.connectors.paimon.schema import PaimonSchema
+from holdfast.connectors.paimon.types import kind_of, nested_lengths
+from holdfast.errors import UserError
 
 ONLY = {
     # option: (the values that are kept, why others are not)
@@ -28,6 +32,11 @@ ONLY = {
 }  # fmt: skip
 BUCKET = "bucket"
 SEQUENCE = "sequence.field"
+PARTITIONS = ("STRING", "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "DATE")
+"""Types to partition by: readers work out a folder's name from a value, and for others they
+differ in how."""
+
+UNORDERED = ("FLOAT", "DOUBLE", "a type with parts")
 
 
 def option_refusals(
@@ -82,3 +91,54 @@ def _time_refusals(options: Mapping[str, str]) -> Iterator[str]:
         duration_ms(said or "1 h")
     except ValueError as error:
         yield f"{RETAIN_TIME}: {error}."
+
+
+def check_schema(schema: PaimonSchema, about: str) -> None:
+    """Raise UserError if this sink cannot write to a table like this one."""
+    wrong = [
+        *option_refusals(schema.options, schema.keys, schema.partitions),
+        *_partition_refusals(schema),
+        *_key_refusals(schema),
+        *(
+            f"column {name} has texts or bytes of limited length inside; this sink keeps limits of"
+            " whole columns alone."
+            for name, kind in schema.types.items()
+            if nested_lengths(kind)
+        ),
+    ]
+    if wrong:
+        raise UserError(f"{about}: {' '.join(wrong)}", code="sink.table_refused")
+
+
+def _partition_refusals(schema: PaimonSchema) -> Iterator[str]:
+    for name in schema.partitions:
+        kind = _kind(schema.types[name])
+        if kind not in PARTITIONS:
+            yield (
+                f"it is partitioned by {name}, which is {kind}; this sink partitions by"
+                f" {', '.join(PARTITIONS)}."
+            )
+
+
+def _key_refusals(schema: PaimonSchema) -> Iterator[str]:
+    """Yield what is wrong with the key of a table."""
+    kinds = {name: _kind(kind) for name, kind in schema.types.items()}
+    if schema.keys and not schema.own_keys:
+        yield "the primary key has only partition columns: each partition would have one row."
+    for name in schema.own_keys:
+        if kinds[name] in UNORDERED:
+            yield f"{name} is in the primary key and is {kinds[name]}, which has no sure order."
+    for name in bucket_keys(schema) if schema.keys and schema.buckets > 1 else ():
+        if kinds.get(name) not in HASHED:
+            yield (
+                f"{name} decides on the bucket of a row and is {kinds.get(name, 'no column')};"
+                f" with more than one bucket it may be {', '.join(HASHED)}."
+            )
+    fields = schema.options.get(SEQUENCE, "").split(",") if schema.keys else ()
+    for name in fields:
+        if name.strip() not in kinds:
+            yield f"{SEQUENCE} is {name.strip()}, which is no column of the table."
+
+
+def _kind(described: object) -> str:
+    return kind_of(described).name if isinstance(described, str) else "a type with parts"

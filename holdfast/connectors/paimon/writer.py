@@ -19,7 +19,7 @@ from holdfast.connect.sink import (
     Writing,
     modes_in,
 )
-from holdfast.connectors.lake.fit import matched
+from holdfast.connectors.lake.fit import fit, matched, refuse_unpartitioned
 from holdfast.connectors.lake.location import Location, look_around, no_table, refuse_unwritable
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.prepare import (
@@ -30,17 +30,15 @@ from holdfast.connectors.lake.prepare import (
     mode_of,
     orders_of,
 )
-from holdfast.connectors.lake.refuse import refuse_unpartitioned
 from holdfast.connectors.lake.staging import stage_each, sweep, tables_like
-from holdfast.connectors.paimon.committer import check, commit
-from holdfast.connectors.paimon.fits import check_schema, check_table
+from holdfast.connectors.paimon.committer import check, commit, tag_savepoint
 from holdfast.connectors.paimon.manifests import check_library
 from holdfast.connectors.paimon.options import PaimonSinkOptions
+from holdfast.connectors.paimon.refusals import check_schema
 from holdfast.connectors.paimon.schema import PaimonSchema, new_schema
-from holdfast.connectors.paimon.staged import stage_table
 from holdfast.connectors.paimon.staged_files import VERSION, PaimonStaged
+from holdfast.connectors.paimon.staging import stage_table
 from holdfast.connectors.paimon.table import PaimonTable
-from holdfast.connectors.paimon.tags import tag_savepoint
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
@@ -214,7 +212,7 @@ table (`paimon.table.write-props`), where Paimon has them.
         found = found.anew(anew) if anew else found
         self._refuse(table, found.schema.keys)
         if table.columns:
-            check_table(found, table, options)
+            _check_table(found, table, options)
         about = f"Paimon cannot write to {place.url}"
         refuse_unpartitioned(about, found.schema.partitions, options.marks)
         if due is None or not opening.new(table):
@@ -267,7 +265,7 @@ table (`paimon.table.write-props`), where Paimon has them.
         anew = self._anew(table, rows.table, options, mark)
         table = table.anew(anew) if anew else table
         self._refuse(rows.table, table.schema.keys)
-        check_table(table, rows.table, options)
+        _check_table(table, rows.table, options)
         staged = stage_table(rows, table, folder, f"Paimon cannot write to {options.url}")
         if staged.files:
             counted = sum(file.meta["_ROW_COUNT"] for file in staged.files)
@@ -303,3 +301,22 @@ def _staged(committable: Committable) -> PaimonStaged:
             code="sink.committable_version",
         )
     return PaimonStaged.from_plain(committable.content)
+
+
+def _check_table(table: PaimonTable, rows: Table, options: PaimonSinkOptions) -> None:
+    """Raise UserError if rows like these cannot be written to a table."""
+    about = f"Paimon cannot write to {options.url}"
+    schema = table.schema
+    check_schema(schema, about)
+    _same(options.partitions, schema.partitions, "paimon.table.partition-keys", about)
+    _same(options.keys, schema.keys, "paimon.table.primary-keys", about)
+    fit(schema.columns(about), rows.columns, about, schema.partitions)
+
+
+def _same(said: Sequence[str], there: Sequence[str], option: str, about: str) -> None:
+    if said and [k.lower() for k in said] != [k.lower() for k in there]:
+        raise UserError(
+            f"{about}: {option} is {', '.join(said)}, but the table has"
+            f" {', '.join(there) or 'none'}. Correct it, or leave it out.",
+            code="sink.partitions_differ" if "partition" in option else "sink.keys_differ",
+        )

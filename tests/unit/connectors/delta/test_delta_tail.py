@@ -16,10 +16,9 @@ from deltalake.exceptions import DeltaError
 
 from holdfast.connect.sink import CommitId
 from holdfast.connectors.delta import log_tail as tail_file
-from holdfast.connectors.delta.committer import commit
+from holdfast.connectors.delta.committer import TailLog, Tails, commit
 from holdfast.connectors.delta.library import DeltaLog
 from holdfast.connectors.delta.log_tail import Astray, Tail
-from holdfast.connectors.delta.log_tails import TailLog, Tails
 from holdfast.connectors.delta.staged_files import DeltaFile, DeltaStaged
 from holdfast.connectors.lake.location import Location
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from holdfast.connect.plugin import PluginContext
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import CommitId, Opening, Staging
-from holdfast.connectors.iceberg import rows
+from holdfast.connectors.iceberg import staging
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.writer import IcebergSink
 from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
@@ -105,7 +105,7 @@ def test_files_know_columns_by_the_numbers_of_the_table(
 def test_where_spark_drops_the_numbers_the_footer_gets_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "numbered", lambda frame, schema: frame)
+    monkeypatch.setattr(staging, "numbered", lambda frame, schema: frame)
     assert put(sink(tmp_path), spark.sql("SELECT 7L AS id, 'x' AS name")) == 1
     (file,) = data_files(tmp_path)
     assert number(pq.read_schema(file).field("name")) == 2

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from holdfast.connect.arrow_rows import ArrowRows
 from holdfast.connect.rows import Rows
-from holdfast.connectors.iceberg.field_ids import numbered_footer
+from holdfast.connectors.iceberg.staging import numbered_footer
 from holdfast.connectors.iceberg.thrift import list_of, split_footer
 from holdfast.errors import UserError
 from tests.unit.connectors.lake.lake_tables import (

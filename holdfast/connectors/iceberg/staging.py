@@ -1,8 +1,12 @@
-"""Give every field in a Parquet file the number that the table knows it by.
+"""Let Spark write rows as files of a table: its columns, their numbers, and where each row belongs.
 
-Spark writes the numbers of columns and of fields inside rows, and those of no list or map; readers
-then find columns by their names, and a column that was dropped comes back when one of its name is
-added.  Only the footer of a file is changed: rows stay where they are.
+Files keep the columns a table is partitioned by, as Iceberg's own writers do.  Spark sorts rows
+into folders by texts made from them, which distinguish null from an empty text.
+
+Every field in a file has the number that the table knows it by.  Spark writes the numbers of
+columns and of fields inside rows, but none inside lists and maps; readers then find columns by
+their names, and a dropped column comes back when one of its name is added.  So the footer of such
+a file is changed afterwards; its rows stay where they are.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,9 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.fs as fs
 
+from holdfast.connect.rows import Rows
 from holdfast.connectors.iceberg.library import iceberg
+from holdfast.connectors.iceberg.options import IcebergSinkOptions
+from holdfast.connectors.iceberg.table import IcebergTable
+from holdfast.connectors.iceberg.table_properties import CODEC, CODECS
 from holdfast.connectors.iceberg.thrift import Element, list_of, split_footer
+from holdfast.connectors.iceberg.types import numbered
+from holdfast.connectors.lake.fit import fitted
+from holdfast.connectors.lake.footers import Part, staged_parts
 from holdfast.connectors.lake.location import Location
+from holdfast.connectors.lake.partitions import keyed, partition_names
+from holdfast.connectors.lake.staging import stage, stage_batches
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -24,6 +37,26 @@ TAIL = 8
 
 WRITERS = 8
 COPIED_AT_ONCE = 8 << 20
+
+
+def stage_rows(
+    rows: Rows, table: IcebergTable, options: IcebergSinkOptions, folder: Location
+) -> list[Part]:
+    """Let Spark write rows into a folder; return its files, which know columns by their numbers."""
+    names = partition_names(table.partitions)
+    said = {**table.properties, **options.write_props}
+    codec = CODECS.get(said.get(CODEC, "zstd").lower(), "zstd")
+    about = f"Iceberg cannot write to {options.named}"
+    ready = fitted(rows, table.columns, about, table.partitions)
+    ids = {field.name: field.field_id for field in table.schema.fields}
+    parts = None if names else stage_batches(ready, folder, codec=codec, field_ids=ids)
+    if parts is not None:
+        return parts
+    kinds = {c.name: c.type.kind for c in table.columns}
+    frame = keyed(numbered(ready.frame, table.schema), table.partitions, kinds, about)
+    stage(frame, folder, partitions=names, codec=codec)
+    number_files(folder, table.schema)
+    return staged_parts(folder, names)
 
 
 def number_files(folder: Location, schema: "Schema") -> None:
@@ -56,7 +89,7 @@ def _number_file(folder: Location, path: str, schema: "Schema") -> None:
             local.write(tail)
             local.truncate()
         return
-    # An object cannot be changed: it is written anew, under the same name when it is whole.
+    # An object cannot be changed: it is written again, under the same name when it is whole.
     with (
         folder.files.open_input_file(path) as old,
         folder.files.open_output_stream(path) as new,
