@@ -52,7 +52,7 @@ class Cancelled(HoldfastError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class SourceLocation:
-    """Where in a job file something stands; lines and columns count from 1."""
+    """A place in a job file; lines and columns count from 1."""
 
     file: str
     line: int

@@ -7,7 +7,7 @@ Python workers, once for each split.  What a transform returns has a frame alone
 whatever a sink cannot write
 itself: the frame is always there, and always gives the same rows.
 
-Arrow reads on trust.  What it might read otherwise than Spark makes the reader raise
+Arrow reads on trust.  Where it might read a value differently from Spark, the reader raises
 NotArrowReadable, and the slice is read again through the frame (`Source.read_carefully`).
 """
 
@@ -71,7 +71,7 @@ Write = Callable[[Iterator["pa.RecordBatch"]], Iterable[Plain]]
 
 
 class NotArrowReadable(Exception):
-    """Arrow might read this otherwise than Spark does; raised inside Spark's Python workers."""
+    """Arrow might read this differently from Spark; raised inside Spark's Python workers."""
 
 
 _RAISED: dict[str, type[HoldfastError]] = {

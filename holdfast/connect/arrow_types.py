@@ -14,7 +14,7 @@ ARROW: dict[str, Any] = {
     "int": pa.int32(), "bigint": pa.int64(), "float": pa.float32(), "double": pa.float64(),
     "date": pa.date32(), "timestamp": pa.timestamp("us"),
 }  # fmt: skip
-"""Kinds of columns that travel as batches, beside decimals, and what each is in Arrow."""
+"""Kinds of columns that travel as batches, in addition to decimals, and what each is in Arrow."""
 
 
 def arrow_schema(columns: Sequence[Column]) -> pa.Schema | None:

@@ -1,4 +1,4 @@
-"""Where checks put what they find, so that a user hears of every mistake at once."""
+"""Where checks put what they find, so that a user sees every mistake at once."""
 
 from dataclasses import dataclass, field
 
@@ -30,7 +30,7 @@ class CheckReport:
         self.warnings.append(JobFileProblem(place, message))
 
     def unknown(self, place: SourceLocation, message: str) -> None:
-        """Note an option nobody knows."""
+        """Note an unknown option."""
         if self.lenient or self.settled:
             self.warn(place, message + " It is ignored.")
         else:

@@ -1,7 +1,7 @@
 """Turn what a job file says into the Python type that an option declares.
 
-Each failure is reported with its place and what to give instead; `MISSING` then stands for the
-value, and checking goes on, so that one run shows every mistake.
+Each failure is reported with its place and what to give instead; `MISSING` then replaces the
+value, and checking continues, so that one run shows every mistake.
 """
 
 import re

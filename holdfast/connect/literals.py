@@ -1,7 +1,7 @@
 """Turn a value in a job file into a Spark SQL literal of a column's type.
 
-The value is checked here, so that a mistake is told with its place before Spark runs, and the SQL
-that comes out always parses.  Rows and columns are given as SeaTunnel's JSON would give them: a
+The value is checked here, so that a mistake is reported with its place before Spark runs, and the
+SQL that comes out always parses.  Rows and columns are given as SeaTunnel's JSON would give them: a
 row is a list or a block, bytes are base64, dates and times are ISO text.
 """
 
@@ -51,7 +51,7 @@ class Given:
 
     @classmethod
     def from_node(cls, node: Node, where: str, report: CheckReport) -> "Given":
-        """Keep the value as it stands."""
+        """Keep the value as it is."""
         return cls(node)
 
 

@@ -40,7 +40,7 @@ HINTED_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """What `option()` was told."""
+    """The arguments of `option()`."""
 
     key: str | None = None
     aliases: tuple[str, ...] = ()
@@ -174,7 +174,7 @@ def describe(cls: type) -> tuple[OptionInfo, ...]:
 
 
 def identity_of(made: object) -> dict[str, Plain]:
-    """Return what tells a stage with these options from others: those declared as its identity.
+    """Return what identifies a stage with these options: those declared as its identity.
 
     What is left out, or as it would be if it were, does not count.
     """
@@ -299,7 +299,7 @@ def _report_unknown(
             if there:
                 report.lacks(leaf.place, f"{about}: Holdfast has no option '{name}'. {there}")
                 continue
-            # To find what was meant takes a while; whoever has a thousand mistakes can wait for it.
+            # To find what was meant takes a while; with a thousand mistakes that is acceptable.
             few = len(report.mistakes) + len(report.warnings) < HINTED_MAX
             hint = (nearest(name, known) or _listed(cls)) if few else ""
             report.unknown(leaf.place, f"{about}: unknown option '{name}'.{hint}")

@@ -33,7 +33,7 @@ class PluginContext:
 
 
 def problems_of(*asks: Callable[[], object]) -> Iterator[str]:
-    """Call everything and yield what is refused, so that all problems are told at once."""
+    """Call everything and yield what is refused, so that all problems are reported at once."""
     for ask in asks:
         try:
             ask()
@@ -59,13 +59,13 @@ class Plugin(Generic[O]):
 
     stands_in: ClassVar[Mapping[str, str]] = {}
     """Names of connectors that are not here, in small letters, and the options with which this
-    one does their work: for whoever moves a job file over."""
+    one does their work: for those who move a job file over."""
 
     needs_python: ClassVar[bool] = False
     """Whether it runs code out of the job file, which only the operator may allow."""
 
     placeless: ClassVar[bool] = False
-    """Whether nothing that it is told says where it reads or writes, as with a terminal.
+    """Whether none of its options says where it reads or writes, as with a terminal.
 
     Any other that declares no option as its identity is known by all of them.
     """

@@ -52,7 +52,8 @@ class Misfit:
     """A row that does not fit.
 
     `place` is where it is (`file a.csv, line 7`), `rule` what is wrong, as the end of a sentence,
-    `row` its text.  `remedy` says what to do beside skipping it; the usual one is to correct it.
+    `row` its text.  `remedy` says what to do instead of skipping it; the usual one is to correct
+    it.
     """
 
     place: str

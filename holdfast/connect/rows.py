@@ -22,7 +22,7 @@ class Rows:
 
     A changelog's DataFrame has the hidden column `__kind`; a table that only grows has none, and
     pays nothing for it.  Rows that Spark's tasks can carry as Arrow have `batches`, too; their
-    frame is made when somebody asks for it, because Spark's look at a plan takes its time.
+    frame is created on first use, because Spark's look at a plan takes its time.
     `rejects` counts the rows that the stage they come from leaves out, `moved` those that only
     Python workers see.
     """

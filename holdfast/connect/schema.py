@@ -40,7 +40,7 @@ class Schema:
         names = [c.name for c in columns]
         for name in {n for n in names if names.count(n) > 1}:
             report.error(
-                node.place, f"{where}: column '{name}' stands twice. Rename or remove one."
+                node.place, f"{where}: column '{name}' occurs twice. Rename or remove one."
             )
         table = Table(
             path=TablePath.parse(path) if path else TablePath(""),
@@ -52,7 +52,7 @@ class Schema:
         return cls(table)
 
     def identity(self) -> Plain:
-        """Return what tells this table from others: its path, and its columns' names."""
+        """Return what identifies this table: its path, and its columns' names."""
         path = {"table": str(self.table.path)} if self.table.path.table else {}
         return {**path, "columns": ", ".join(self.table.names)}
 

@@ -2,7 +2,7 @@
 
 Workers call `write`, which puts rows where no reader looks and returns what a commit will need.
 Only `commit`, called once a checkpoint is durable, makes them visible.  A worker that dies in
-between leaves files nobody sees.
+between leaves invisible files.
 """
 
 import re
@@ -24,7 +24,7 @@ _ATTEMPT = re.compile(r"(.+)-a(\d+)-s\d+")
 
 
 def life_of(job_id: str, incarnation: str) -> str:
-    """Return the name of one life of a job."""
+    """Return the name of one incarnation of a job."""
     return f"{job_id}.{incarnation}" if incarnation else job_id
 
 
@@ -32,7 +32,7 @@ def life_of(job_id: str, incarnation: str) -> str:
 class Staging:
     """Which try at which slice is being written.  No two tries share one.
 
-    Anything a sink stages carries `name`, so that leftovers of a dead attempt can be told apart
+    Anything a sink stages carries `name`, so that leftovers of a dead attempt can be distinguished
     and removed (`Leftovers`).
     """
 
@@ -44,7 +44,7 @@ class Staging:
 
     @property
     def life(self) -> str:
-        """The life of the job that it is part of, as `Opening` names it."""
+        """The incarnation that it is part of, as `Opening` names it."""
         return life_of(self.job_id, self.incarnation)
 
     @property
@@ -55,8 +55,8 @@ class Staging:
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """Which staged things will never be committed: of one life of a job, and perhaps only those
-    that attempts of one task before `before` have made."""
+    """Which staged things will never be committed: of one incarnation, and perhaps only those
+    that attempts of one task before `before` have staged."""
 
     job_id: str
     incarnation: str
@@ -78,7 +78,7 @@ class Leftovers:
 class Committable:
     """All that any process needs to make staged rows of one table visible.
 
-    `content` is plain data with the version of its layout beside it; it is stored in checkpoints.
+    `content` is plain data with the version of its layout; it is stored in checkpoints.
     `opening`: it brings no rows; it says what the save modes do to the table.
     """
 
@@ -94,9 +94,9 @@ class Committable:
 class Opening:
     """Who opens tables, and what is known of them.
 
-    `life` names this life of the job, and no other one.  `known` are the paths of tables whose save
+    `life` names this incarnation, and no other one.  `known` are the paths of tables whose save
     modes are in a checkpoint: none is to be given again.  Of those, `earlier` had theirs in an
-    earlier life of the job: what is in them, and their columns, are this life's to keep.
+    earlier incarnation: this one keeps what is in them, and their columns.
     """
 
     life: str = ""
@@ -122,7 +122,7 @@ class CommitId:
 
 @dataclass(frozen=True, slots=True)
 class CommitEvent:
-    """A commit that was made, as the listener of its sink hears of it.
+    """A commit that is visible, as the listener of its sink gets it.
 
     `committables` are those of this sink; none if nothing was staged for it.  `savepoint`: the
     checkpoint was one that a user asked to keep.  `final`: the input has ended, and no commit of
@@ -137,7 +137,7 @@ class CommitEvent:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """What becomes of the rows of a table, for people to see before a job runs.
+    """What happens to the rows of a table, for people to see before a job runs.
 
     Rows replace those with the same `keys`; without any they are added, unless `how` says what else
     they do.  `modes` are the options that say what is done to what is there, with their values.
@@ -158,7 +158,7 @@ def modes_in(options: object, names: Sequence[str] = SAVE_MODES) -> tuple[tuple[
 
 
 ANYBODY = Opening()
-"""Whoever opens a table and is no job."""
+"""A process that opens a table and is no job."""
 
 
 class Sink(Plugin[O]):
@@ -199,7 +199,7 @@ class Sink(Plugin[O]):
 
     @classmethod
     def writing(cls, options: O, table: Table) -> Writing:
-        """Say what becomes of the rows of a table, as far as the options say it.
+        """Say what happens to the rows of a table, as far as the options say it.
 
         `options` are those for this table, and nothing is opened.
         """
@@ -224,10 +224,10 @@ class Sink(Plugin[O]):
         """Open the place where rows go; yield a sentence for each problem that a job would meet.
 
         Each sentence says what mends the problem.  An error that is raised is one more problem,
-        the last one.  Nothing may be made or changed that anybody can see.
+        the last one.  Nothing visible may be created or changed.
 
         Called once by `holdfast check --connect`, with the tables that will arrive and that
-        `refuse` has not refused: none where nobody can tell, and without columns where nobody can
+        `refuse` has not refused: none where that is unknown, and without columns where they cannot
         tell these.
         """
         yield from ()
@@ -263,7 +263,7 @@ class Sink(Plugin[O]):
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove whatever was staged under names that `leftovers` include and is not committed.
 
-        Called when a job is over, and when a task goes on after an attempt that died.  Runs
+        Called when a job is over, and when a task continues after an attempt that died.  Runs
         without Spark, perhaps on another machine than the one that staged.  May be repeated.
         """
 
@@ -277,7 +277,7 @@ class Sink(Plugin[O]):
         """Do what belongs after a commit: a mark, a tag, a call.  Return what to remember.
 
         Called for every commit of the pipeline, in order, also for those with nothing for this
-        sink, and for one that a leader before had made: at least once, perhaps by another
+        sink, and for one by a former leader: at least once, perhaps by another
         process, so that a repeated call must do no harm.  `state` is what the last call returned
         (None at first), small and plain; it is kept in the job's record, and goes with a
         savepoint.  The commit stays whatever happens here: Unavailable and OutcomeUnknown are
@@ -286,7 +286,7 @@ class Sink(Plugin[O]):
         return state
 
     def finish(self, rows: Mapping[str, int]) -> None:
-        """Hear that the input has ended, just before the last commit.
+        """Called when the input has ended, just before the last commit.
 
         `rows` counts what was written for each table path, over the whole job.  Raise UserError
         to fail the job; what is staged then never shows.  May be repeated; runs without Spark.

@@ -108,14 +108,14 @@ class Source(Plugin[O]):
         yield from ()
 
     def read_carefully(self) -> bool:
-        """Hear that Spark met a malformed row; return whether to read the slice once more.
+        """Called when Spark met a malformed row; return whether to read the slice once more.
 
         For a source that reads on trust at first, because that is faster.
         """
         return False
 
     def committed(self, position: Plain) -> None:
-        """Hear that everything before `position` is visible; a log may be released up to there.
+        """Called when everything before `position` is visible; a log may be released up to there.
 
         At least once for the last position of a commit; not for each one.
         """

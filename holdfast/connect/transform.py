@@ -37,7 +37,7 @@ class Transform(Plugin[O]):
         raise NotImplementedError
 
     def foresee(self, table: Table) -> Table | None:
-        """Return what `apply` makes of a table, as far as it can be told without Spark.
+        """Return what `apply` makes of a table, as far as it is known without Spark.
 
         None: only Spark can tell.  A column whose type only Spark can tell has the type UNKNOWN,
         on the way in and out.  Raises the UserError that `apply` would.  For checks, any number of
@@ -50,5 +50,5 @@ class Transform(Plugin[O]):
         return None
 
     def join(self, inputs: Mapping[str, Tables]) -> Tables:
-        """Return the tables made from several inputs, by name; called where `joins` is true."""
+        """Return the tables joined from several inputs, by name; called where `joins` is true."""
         raise NotImplementedError

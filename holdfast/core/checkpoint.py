@@ -1,4 +1,4 @@
-"""Checkpoints of one pipeline: numbered for ever, one at a time, complete when stored.
+"""Checkpoints of one pipeline: numbered without reuse, one at a time, complete when stored.
 
 The number is reserved durably before the first barrier leaves, so it is never used twice, not by
 an aborted checkpoint and not by another leader.  Acknowledgements are gathered in memory
@@ -43,7 +43,7 @@ class CheckpointDue:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Rows read, rows and bytes written since the start of this life of the job.
+    """Rows read, rows and bytes written since the start of this incarnation.
 
     `rejected` rows were read and left out, because they did not fit their table.
     """
@@ -84,7 +84,7 @@ class CheckpointFailed:
     """A checkpoint will not complete: a timeout, a refusal, a lost task.
 
     `silent` are the attempts (task, number) that were asked, did not answer in time and stood still
-    meanwhile; None where nobody can say who would have.
+    meanwhile; None where it is not known which.
     """
 
     label: ClassVar[str] = "CheckpointFailed"
@@ -98,7 +98,7 @@ class CheckpointFailed:
 class CheckpointLost:
     """A complete checkpoint turns out to be missing or damaged.
 
-    `untouched`: whoever says so knows that no leader has begun to commit it.
+    `untouched`: the sender knows that no leader has begun to commit it.
     """
 
     label: ClassVar[str] = "CheckpointLost"

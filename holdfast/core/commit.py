@@ -35,7 +35,7 @@ class CheckpointCompleted:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """Every sink has made a checkpoint visible, or had done so before."""
+    """A checkpoint is visible in every sink, now or since before."""
 
     label: ClassVar[str] = "Committed"
 

@@ -1,7 +1,7 @@
 """The bounded end: which sources of a pipeline have been read to their end.
 
 An entry is durable as soon as it is reported, one by one, and is bound to the attempt and the
-worker incarnation that said so.  A task that starts anew reads again, so its entries go in the
+worker incarnation that said so.  A task that is restarted reads again, so its entries go in the
 same step that records its new attempt.
 """
 
@@ -52,7 +52,7 @@ COMPLETION = TransitionTable(
         (READING, SourceEnded, ENDED),
         (READING, TasksChanged, READING),
         (ENDED, SourceEnded, ENDED),  # reports are repeated until they are answered
-        (ENDED, TasksChanged, READING),  # a task starts anew and will read again
+        (ENDED, TasksChanged, READING),  # a task is restarted and will read again
     ],
 )
 

@@ -1,4 +1,4 @@
-"""What a pipeline still owes, whoever wrote its record and however long ago.
+"""What a pipeline still owes, no matter which leader wrote its record, or when.
 
 Effects are data.  A new leader that reads a record owes exactly what the one that wrote it owed;
 recovery needs no code of its own.  Every effect is safe to repeat.
@@ -34,7 +34,7 @@ class Deploy:
 
 @dataclass(frozen=True, slots=True)
 class RestartStuckTask:
-    """Start an attempt anew that runs, stands still and answers no checkpoint."""
+    """Restart an attempt that runs, makes no progress and answers no checkpoint."""
 
     task: str
     attempt: int
@@ -83,7 +83,7 @@ class DropBlob:
 
 @dataclass(frozen=True, slots=True)
 class FinishFormer:
-    """Make the next commit of a former life, or run its listeners; `state`: what they know."""
+    """Run the next commit of a former incarnation, or its listeners with their `state`."""
 
     index: int
     former: Former
@@ -108,7 +108,7 @@ def owed(pipeline: PipelineRecord) -> tuple[Effect, ...]:
     first = next_of(pipeline.formers) if pipeline.status is ACTIVE else None
     if first:
         return (FinishFormer(*first, pipeline.commits.listeners),)
-    # One that is over keeps what it has not committed, for a later life to finish.
+    # One that is over keeps what it has not committed, for a later incarnation to finish.
     effects: list[Effect] = [] if pipeline.status in OVER else _commits(pipeline)
     if pipeline.status is ACTIVE:
         effects += _tasks(pipeline)
@@ -165,7 +165,7 @@ def _checkpoints(pipeline: PipelineRecord) -> list[Effect]:
     if pending:
         return [CollectAcks(pending.number, pending.kind, pipeline.commits.through)]
     kinds = [CheckpointKind.SAVEPOINT, CheckpointKind.FINAL]
-    # Periodic ones wait for the keeper's timer, unless a task is to go on elsewhere.  After a
+    # Periodic ones wait for the keeper's timer, unless a task is to move.  After a
     # failure that waits for the timer, too.
     if any(t.to for t in pipeline.tasks) and not pipeline.checkpoints.failed_in_a_row:
         kinds.append(CheckpointKind.PERIODIC)

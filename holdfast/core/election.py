@@ -1,7 +1,7 @@
 """Who leads, as one master sees it.
 
 A master leads while the leader key is its own and it has confirmed its lease lately by its own
-clock, which only measures and never tells the time.  It stops acting early, before the store lets
+clock, which only measures and never gives the date.  It stops acting early, before the store lets
 the lease lapse, so that two masters never act at once even if one of them was paused.
 """
 

@@ -1,7 +1,7 @@
-"""Commits that a former life could not finish, and that the life which goes on from it finishes.
+"""Commits that a former incarnation left, and that the incarnation restored from it finishes.
 
-They are made before the first task starts, in order, under the identifiers of the life that staged
-them: whatever of them is visible already is found so by the sinks themselves.
+They run before the first task starts, in order, under the identifiers of the incarnation that
+staged them: the sinks find out themselves which of them are visible already.
 """
 
 from dataclasses import dataclass, replace
@@ -12,9 +12,9 @@ from holdfast.core.commit import Committed, HooksFinished
 
 @dataclass(frozen=True, slots=True)
 class Former:
-    """What one pipeline of a former life has left unfinished.
+    """What one pipeline of a former incarnation has left unfinished.
 
-    `names` says which sink of this life stands for which of that one.  `unheard` is visible, and
+    `names` maps the sinks of that incarnation to the sinks of this one.  `unheard` is visible, and
     its listeners have not run.
     """
 

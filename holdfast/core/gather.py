@@ -35,8 +35,8 @@ class Written:
 class Opened:
     """A table whose save modes are in a checkpoint: no later one has them again.
 
-    `target` is the sink's own name for the place its rows go to, and `incarnation` the life of the
-    job that opened it.
+    `target` is the sink's own name for the place its rows go to, and `incarnation` is the one
+    that opened it.
     """
 
     sink: str
@@ -67,8 +67,8 @@ class TaskAck:
     commits, an answer grows with what was staged since the last one.
 
     `ended` says for every source of the task whether it was at its end.  `watermark` is None
-    while nothing is known of it.  `idle`: the task holds nobody else's watermark back.  `counts`
-    are the task's counters since the start of the job's life.  `opened` are all tables that the
+    while nothing is known of it.  `idle`: the task holds no other watermark back.  `counts`
+    are the task's counters since the start of the incarnation.  `opened` are all tables that the
     task knows to be opened, itself or before it; None if it started from a state that cannot say.
     """
 
@@ -149,7 +149,7 @@ def watermark(acks: tuple[TaskAck, ...]) -> int | None:
 def least(marks: Iterable[tuple[int | None, bool]]) -> int | None:
     """Return the least of the marks whose owners are not idle; None if one of them has none.
 
-    Where all are idle, nobody is left to hold the greatest of them back.
+    Where all are idle, none is left to hold the greatest of them back.
     """
     given = list(marks)
     active = [mark for mark, idle in given if not idle]

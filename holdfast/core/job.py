@@ -1,6 +1,6 @@
-"""A job: what its user wants, how it stands, and how it ends.
+"""A job: what its user wants, its status, and how it ends.
 
-The job record holds what no pipeline can know alone.  How its pipelines stand is not copied into
+The job record holds what no pipeline can know alone.  The state of its pipelines is not copied into
 it: the keeper shows them (`PipelinesChanged`) whenever one has changed, and the step decides.  A
 terminal status is the tombstone, and the duty to clean up is part of it: there is no moment at
 which one is durable without the other.
@@ -21,7 +21,7 @@ RETAINED_S = 30 * 86_400.0
 
 
 class JobStatus(StrEnum):
-    """How a job stands, in SeaTunnel's words."""
+    """A job's status, in SeaTunnel's words."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"
@@ -40,7 +40,7 @@ TERMINAL = (S.FINISHED, S.FAILED, S.CANCELED, S.SAVEPOINT_DONE)
 
 @dataclass(frozen=True, slots=True)
 class PipelinesChanged:
-    """How the job's pipelines stand, as their records say.  `at_s` is a date for people."""
+    """The job's pipelines, as their records say.  `at_s` is a date for people."""
 
     label: ClassVar[str] = "PipelinesChanged"
 
@@ -82,7 +82,7 @@ JOB = TransitionTable(
         (S.RUNNING, JobSavepointRequested, S.DOING_SAVEPOINT),
         (S.DOING_SAVEPOINT, PipelinesChanged, S.DOING_SAVEPOINT),
         (S.DOING_SAVEPOINT, PipelinesChanged, S.SAVEPOINT_DONE),
-        (S.DOING_SAVEPOINT, PipelinesChanged, S.RUNNING),  # it failed too often; the job goes on
+        (S.DOING_SAVEPOINT, PipelinesChanged, S.RUNNING),  # it failed too often; the job continues
         (S.DOING_SAVEPOINT, PipelinesChanged, S.FINISHED),  # the input ended first
         (S.DOING_SAVEPOINT, PipelinesChanged, S.FAILING),
         (S.DOING_SAVEPOINT, JobCancelRequested, S.CANCELING),
@@ -146,9 +146,10 @@ class JobRecord:
     """All durable state of a job that is not one pipeline's.
 
     `token` is the submitter's: a repeated submit with it is the same submit.  `life` counts the
-    lives of this id, for people.  `origin` is the saved state that this life began from, "" for
-    none.  `retained_s`: how long the saved state that it leaves is kept; 0: until it is removed.
-    `forced`: its user wants an end at once.  `abandoned` is what it had not committed at its end.
+    incarnations of this id, for people.  `origin` is the saved state that this one began from, ""
+    for none.  `retained_s`: how long the saved state that it leaves is kept; 0: until it is
+    removed.  `forced`: its user wants it to stop at once.  `abandoned` is what it had not committed
+    at its end.
     """
 
     record_name: ClassVar[str] = "job"
@@ -239,7 +240,7 @@ def _saving(job: JobRecord, pipelines: tuple[PipelineRecord, ...], over: bool) -
         return replace(job, status=S.SAVEPOINT_DONE) if over else job
     tried = max((p.savepoint.failures for p in pipelines if p.savepoint), default=0)
     if tried >= SAVEPOINT_TRIES:
-        reason = f"The savepoint failed {tried} times; the job goes on without it."
+        reason = f"The savepoint failed {tried} times; the job continues without it."
         return replace(job, status=S.RUNNING, request="", reason=reason)
     parts = [
         (p.number, p.checkpoints.latest.blob)
@@ -250,7 +251,7 @@ def _saving(job: JobRecord, pipelines: tuple[PipelineRecord, ...], over: bool) -
 
 
 def _ended(job: JobRecord, pipelines: tuple[PipelineRecord, ...]) -> JobRecord:
-    """Note what is complete and not surely visible, or has not been heard of."""
+    """Note what is complete and not surely visible, or whose listeners have not run."""
     left = abandoned(pipelines)
     reason = job.reason
     if job.forced and job.status is S.CANCELED:

@@ -51,8 +51,8 @@ class Policy:
     """How a pipeline is to be kept.  None: as its master is set.
 
     Without `periodic`, the only checkpoints are savepoints and the one at the end.  A task that
-    stands still and leaves `tolerable_failures` checkpoints in a row without an answer is started
-    anew (0: never); one that only takes long is waited for.
+    makes no progress and leaves `tolerable_failures` checkpoints in a row without an answer is
+    restarted (0: never); one that only takes long is waited for.
     """
 
     interval_s: float | None = None
@@ -64,11 +64,11 @@ class Policy:
 
 FAILURES_KEPT = 10
 WAITING_MAX = 60
-"""So many complete checkpoints may wait for their commits: a record must not grow for ever."""
+"""So many complete checkpoints may wait for their commits: a record must not grow without bound."""
 
 
 class PipelineStatus(StrEnum):
-    """How a pipeline stands.  STOPPING and FAILING only wait for commits that are owed."""
+    """A pipeline's status.  STOPPING and FAILING only wait for commits that are owed."""
 
     ACTIVE = "active"
     STOPPING = "stopping"
@@ -91,7 +91,7 @@ class StopRequested:
 
 @dataclass(frozen=True, slots=True)
 class AbandonRequested:
-    """A user wants an end at once: what is complete and not visible is left to a later life."""
+    """A user wants it to stop at once; a later incarnation commits what is complete."""
 
     label: ClassVar[str] = "AbandonRequested"
 
@@ -107,7 +107,7 @@ class SavepointRequested:
 
 @dataclass(frozen=True, slots=True)
 class SavepointDropped:
-    """The savepoint as a whole failed; go on as before."""
+    """The savepoint as a whole failed; continue as before."""
 
     label: ClassVar[str] = "SavepointDropped"
 
@@ -123,7 +123,7 @@ class PipelineFailed:
 
 @dataclass(frozen=True, slots=True)
 class FormerMoved:
-    """A commit of a former life was made, or its listeners have run; `index`: of which one."""
+    """A commit of a former incarnation is done, or its listeners have run; `index`: whose."""
 
     label: ClassVar[str] = "FormerMoved"
 
@@ -214,7 +214,7 @@ class PipelineRecord:
 
     @property
     def owes_former(self) -> bool:
-        """Whether a former life's commits come first: until then no task may start."""
+        """Whether a former incarnation's commits come first: until then no task may start."""
         return self.status is ACTIVE and former_commits.next_of(self.formers) is not None
 
 
@@ -276,7 +276,7 @@ def wanted(pipeline: PipelineRecord, kind: CheckpointKind) -> bool:
     if any(t.status is not TaskStatus.RUNNING for t in pipeline.tasks):
         return False  # a task that does not run cannot answer
     if kind is CheckpointKind.PERIODIC and len(pipeline.commits.waiting) >= WAITING_MAX:
-        return False  # writers go on, and stage what the next one will hold
+        return False  # writers continue, and stage what the next one will hold
     if pipeline.savepoint:
         return kind is CheckpointKind.SAVEPOINT and pipeline.savepoint.number is None
     ended = pipeline.completion.status is CompletionStatus.ENDED
@@ -284,7 +284,7 @@ def wanted(pipeline: PipelineRecord, kind: CheckpointKind) -> bool:
 
 
 def may_move(pipeline: PipelineRecord, name: str) -> bool:
-    """Say whether a task may go on elsewhere: from a checkpoint that is soon taken.
+    """Say whether a task may move: from a checkpoint that is soon taken.
 
     One that takes none before its end, or is about to end, ends where it is.  One that has not
     begun begins elsewhere.
@@ -312,7 +312,7 @@ def _handed_over(one: TaskRecord) -> TaskRecord:
 
 
 def _with_tasks(pipeline: PipelineRecord, tasks: tuple[TaskRecord, ...]) -> PipelineRecord:
-    """Return it with its tasks changed, and no end that a former attempt has told of."""
+    """Return it with its tasks changed, and no end that a former attempt has reported."""
     if all(old.attempt == new.attempt for old, new in zip(pipeline.tasks, tasks, strict=True)):
         return replace(pipeline, tasks=tasks)
     ended = completion.step(pipeline.completion, TasksChanged(tasks), tasks)
@@ -322,7 +322,7 @@ def _with_tasks(pipeline: PipelineRecord, tasks: tuple[TaskRecord, ...]) -> Pipe
 def _former_moved(
     old: PipelineRecord, index: int, what: Committed | HooksFinished
 ) -> PipelineRecord:
-    """Take in what a former life's commit has brought: its watermark, and what listeners know."""
+    """Take in a former incarnation's commit: its watermark, and what listeners know."""
     now = former_commits.step(old.formers[index], what)
     if now == old.formers[index]:
         return old
@@ -337,7 +337,7 @@ def _former_moved(
 
 
 def _task_event(old: PipelineRecord, event: object) -> PipelineRecord:
-    """Let an event reach its task; a task that begins anew takes its neighbours' facts with it."""
+    """Let an event reach its task; a restarted task resets what its neighbours know of it."""
     named = getattr(event, "task", None)
     tasks = tuple(task.step(t, event) if named is None or t.id == named else t for t in old.tasks)
     new = replace(old, tasks=tasks)
@@ -375,7 +375,7 @@ def _checkpoint_event(old: PipelineRecord, event: object) -> PipelineRecord:
         elif done.kind is CheckpointKind.SAVEPOINT and new.savepoint:
             new = replace(new, savepoint=replace(new.savepoint, number=done.number))
         elif done.kind is CheckpointKind.PERIODIC and not _about_to_end(new):
-            # Whatever leaves its worker goes on from here: nothing before it is read again.
+            # A task that moves continues from here: nothing before it is read again.
             new = _with_tasks(new, tuple(_handed_over(t) for t in new.tasks))
     elif before.pending and not after.pending and before.pending.kind is CheckpointKind.SAVEPOINT:
         assert new.savepoint
@@ -389,11 +389,11 @@ def _lost(old: PipelineRecord, event: CheckpointLost) -> PipelineRecord:
     reason = f"Checkpoint {event.number} is lost. {event.reason}"
     why = irreplaceable(old, event)
     if why:
-        return _doomed(old, f"{reason} {why} Submit the job anew, or restore a savepoint of it.")
+        return _doomed(old, f"{reason} {why} Submit the job again, or restore a savepoint of it.")
     new = back(_fail_pending(old, reason), event)
     latest = new.checkpoints.latest
     assert latest
-    said = f"{reason} All tasks start anew from checkpoint {latest.number}."
+    said = f"{reason} All tasks restart from checkpoint {latest.number}."
     return _noted(new, Failure("", 0, said))
 
 
@@ -461,7 +461,7 @@ def irreplaceable(pipeline: "PipelineRecord", event: CheckpointLost) -> str:
 def back(old: "PipelineRecord", event: CheckpointLost) -> "PipelineRecord":
     """Return the pipeline at the checkpoint before a lost one; none is on its way any more.
 
-    All tasks begin anew there: one that started from the lost one lacks what only that one held.
+    All tasks restart there: one that started from the lost one lacks what only that one held.
     """
     tasks = tuple(task.step(t, TaskRolledBack()) for t in old.tasks)
     return replace(

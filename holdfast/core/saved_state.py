@@ -1,8 +1,8 @@
-"""What an ended life leaves to go on from: a saved state, and commits it could not finish.
+"""What an ended incarnation leaves to be restored: a saved state, and unfinished commits.
 
 A savepoint, a failure and a cancel leave the same thing, written with the terminal status: where
-each pipeline would go on, and what is complete and not visible yet.  It stays until somebody
-removes it or its time is over, whatever becomes of the lives that start from it.
+each pipeline would continue, and what is complete and not visible yet.  It stays until somebody
+removes it or its time is over, whatever happens to the incarnations that start from it.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from holdfast.core.pipeline import PipelineRecord
 
 
 class SavedKind(StrEnum):
-    """What made a life leave a saved state."""
+    """Why an incarnation left a saved state."""
 
     SAVEPOINT = "savepoint"
     FAILED = "failed"
@@ -31,9 +31,9 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class SavedPart:
-    """Where one pipeline goes on.  `blob` "": from the start of its input.
+    """Where one pipeline continues.  `blob` "": from the start of its input.
 
-    `number` is the checkpoint's, 0 for the state that the life itself began from.  `through` is the
+    `number` is the checkpoint's, 0 for the state that it began from itself.  `through` is the
     last commit that is visible.  `waiting` are complete and not visible; `unheard` is visible, and
     its listeners have not run.
     """
@@ -51,22 +51,22 @@ class SavedPart:
 
     @property
     def unfinished(self) -> bool:
-        """Whether a commit has yet to be finished, or its listeners to be told."""
+        """Whether a commit has yet to be finished, or its listeners to be run."""
         return bool(self.waiting) or self.unheard is not None
 
     @property
     def blobs(self) -> tuple[str, ...]:
-        """The checkpoints that are needed to go on."""
+        """The checkpoints that a restore needs."""
         more = (*self.waiting, *((self.unheard,) if self.unheard else ()))
         return tuple(dict.fromkeys(b for b in (self.blob, *(c.blob for c in more)) if b))
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A saved state.  `life` is the number by which people name it among those of its job.
+    """A saved state.  `life` is the number that people use to name it within its job.
 
-    `origin` names the saved state that its life began from, "" if it began from nothing.  `made_s`
-    is the age of the cluster (`led_s`) when it was made; `ended_s` is a date, for people.
+    `origin` names the saved state that its incarnation began from, "" for none.  `made_s`
+    is the age of the cluster (`led_s`) when it was saved; `ended_s` is a date, for people.
     `removed`: it is on its way out, and nothing may start from it.
     """
 
@@ -98,20 +98,20 @@ class Saved:
 
     @property
     def blobs(self) -> frozenset[str]:
-        """The checkpoints that are needed to go on."""
+        """The checkpoints that a restore needs."""
         return frozenset(b for p in self.parts for b in p.blobs)
 
 
 def saved_id(job: str, incarnation: str) -> str:
-    """Return what names the saved state of a life in records."""
+    """Return what names the saved state of an incarnation in records."""
     return f"{job}/{incarnation}"
 
 
 def leave(job: JobRecord, pipelines: tuple[PipelineRecord, ...], made_s: float) -> Saved | None:
-    """Return what a life leaves at its end.
+    """Return what an incarnation leaves at its end.
 
     None if it is FINISHED, or has nothing complete of its own: then what it began from, if it began
-    from something, is still where to go on.
+    from something, is still where to continue.
     """
     kind = KINDS.get(job.status)
     parts = tuple(_part(p) for p in sorted(pipelines, key=lambda p: p.number))

@@ -1,8 +1,8 @@
-"""Which stage of a changed job file goes on as which stage of the old one.
+"""Which stage of a changed job file continues which stage of the old one.
 
-A source's position belongs to that source, wherever it stands in the file.  Stages are matched by
+A source's position belongs to that source, wherever it is in the file.  Stages are matched by
 what they are: by the user's word, by `uid`, by plug-in and options, then by the names they are
-wired with; by their place only where nothing else has changed.  What cannot be told is refused,
+wired with; by their place only where nothing else has changed.  What cannot be decided is refused,
 never guessed.
 """
 
@@ -18,7 +18,7 @@ NONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Who goes on as whom.  With a mistake in it, nothing may be restored."""
+    """Which stage continues which.  With a mistake in it, nothing may be restored."""
 
     kept: tuple[tuple[StageIdentity, StageIdentity], ...] = ()
     new: tuple[StageIdentity, ...] = ()
@@ -27,13 +27,13 @@ class Matching:
 
     @property
     def moved(self) -> dict[str, str]:
-        """Old stage ids and the new ones of the stages that go on."""
+        """Old stage ids and the new ones of the stages that continue."""
         return {old.stage: new.stage for old, new in self.kept}
 
     @property
     def said(self) -> tuple[str, ...]:
         """What people must know, a sentence for each stage."""
-        kept = (_goes_on(old, new) for old, new in self.kept)
+        kept = (_continues(old, new) for old, new in self.kept)
         new = (f"{one.shown} is new: {_begins(one)}." for one in self.new)
         gone = (f"{one.shown} is dropped: {_ends(one)}." for one in self.dropped)
         return (*kept, *new, *gone)
@@ -140,7 +140,7 @@ class _Work:
         elif len(found) > 1:
             self.mistakes.append(f"--map: {name} means two stages of the {where}. Give its id.")
         elif found[0] not in left:
-            self.mistakes.append(f"--map: {name} of the {where} stands twice. Name each once.")
+            self.mistakes.append(f"--map: {name} of the {where} is named twice. Name each once.")
         else:
             return found[0]
         return None
@@ -150,8 +150,8 @@ class _Work:
         if (before.role, before.plugin) == (after.role, after.plugin):
             return True
         self.mistakes.append(
-            f"{before.shown} cannot go on as {after.shown}: one is a {before.role} {before.plugin},"
-            f" the other a {after.role} {after.plugin}."
+            f"{before.shown} cannot continue as {after.shown}: one is a"
+            f" {before.role} {before.plugin}, the other a {after.role} {after.plugin}."
         )
         self._unsure.append(before)
         return False
@@ -186,24 +186,25 @@ def _unfit(before: StageIdentity, after: StageIdentity) -> list[str]:
     if not changed:
         return []
     return [
-        f"{before.shown} cannot go on as {after.shown}: {'; '.join(changed)}. Where it had read to"
-        " means something else then, and rows would be lost or come twice. Change that back; or"
-        f" give up where it was, and let it begin anew: --map '{before.stage}={NONE}'."
+        f"{before.shown} cannot continue as {after.shown}: {'; '.join(changed)}."
+        " Where it had read to means something else then, and rows would be lost or come"
+        " twice. Change that back; or"
+        f" give up where it was, and let it start over: --map '{before.stage}={NONE}'."
     ]
 
 
 def _lost(one: StageIdentity, new: Sequence[StageIdentity]) -> str:
     like = [n for n in new if (n.role, n.plugin) == (one.role, one.plugin)]
-    goes_on = "".join(f" If it goes on as {n.shown}: --map '{one.stage}={n.stage}'." for n in like)
+    hints = "".join(f" If it continues as {n.shown}: --map '{one.stage}={n.stage}'." for n in like)
     return (
-        f"{one.shown} of the saved state is not in the job file.{goes_on} If it shall end here:"
+        f"{one.shown} of the saved state is not in the job file.{hints} If it shall end here:"
         f" --map '{one.stage}={NONE}', or --allow-dropped for all such."
     )
 
 
 def _ambiguous(olds: Sequence[StageIdentity], news: Sequence[StageIdentity]) -> str:
     return (
-        f"It cannot be told which of {_list(olds)} of the saved state goes on as which of"
+        f"It is not clear which of {_list(olds)} of the saved state continues as which of"
         f" {_list(news)} of the job file: they say the same. Say it with --map old=new"
         f" ({NONE}: it ends), and give each a uid for the next time."
     )
@@ -213,8 +214,9 @@ def _list(stages: Iterable[StageIdentity]) -> str:
     return ", ".join(one.shown for one in stages)
 
 
-def _goes_on(old: StageIdentity, new: StageIdentity) -> str:
-    return f"{new.shown} goes on" + ("." if old.stage == new.stage else f" as {old.shown} stopped.")
+def _continues(old: StageIdentity, new: StageIdentity) -> str:
+    where = "." if old.stage == new.stage else f" as {old.shown} stopped."
+    return f"{new.shown} continues{where}"
 
 
 def _begins(one: StageIdentity) -> str:

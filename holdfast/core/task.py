@@ -12,7 +12,7 @@ from holdfast.core.machine import TransitionTable
 
 
 class TaskStatus(StrEnum):
-    """How a task stands."""
+    """A task's status."""
 
     WAITING = "waiting"
     PLACED = "placed"
@@ -82,13 +82,13 @@ class WorkerLost:
 
     @property
     def reason(self) -> str:
-        """Why its tasks are started anew."""
+        """Why its tasks are restarted."""
         return f"its worker was lost: {self.why}" if self.why else "its worker was lost"
 
 
 @dataclass(frozen=True, slots=True)
 class TaskMoves:
-    """An attempt is to go on elsewhere, on a worker that has room; None: it stays after all."""
+    """A task is to move to a worker that has room; None: it stays after all."""
 
     label: ClassVar[str] = "TaskMoves"
 
@@ -100,7 +100,7 @@ class TaskMoves:
 
 @dataclass(frozen=True, slots=True)
 class TaskHandedOver:
-    """What an attempt has done is in a complete checkpoint: the next one goes on from there."""
+    """What an attempt has done is in a complete checkpoint: the next one continues from there."""
 
     label: ClassVar[str] = "TaskHandedOver"
 
@@ -163,7 +163,8 @@ TASK = TransitionTable(
 class TaskRecord:
     """A task's durable state.  `place` is None while it waits for one.
 
-    `to` is where it goes on after the next checkpoint, and `moves` counts how often it did so.
+    `to` is the worker it moves to after the next checkpoint, and `moves` counts how often it did
+    so.
     """
 
     id: str
@@ -177,7 +178,7 @@ class TaskRecord:
 
     @property
     def restarts(self) -> int:
-        """How often it was started anew because something was lost or failed."""
+        """How often it was restarted because something was lost or failed."""
         return self.attempt - 1 - self.moves
 
     @property

@@ -1,7 +1,7 @@
-"""What a life had not finished at its end: commits that are complete and not surely visible.
+"""What an incarnation left unfinished: commits that are complete and not surely visible.
 
 A cancel by force leaves some, and so may a failure.  They stay in the job's record, for people;
-what the next life needs to finish them is in the saved state.
+what the next incarnation needs to finish them is in the saved state.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Abandoned:
 
     `waiting` are complete and not on record as visible.  `begun`: the first of them may have been
     under way, so that some of it may show, or show later.  `unheard` is visible, and its listeners
-    may not have run.  `life` (job/incarnation) made them, if that was a life before ("": this one).
+    may not have run.  `life` (job/incarnation) staged them, "" if this one did.
     """
 
     pipeline: int
@@ -37,7 +37,7 @@ class Abandoned:
     def words(self) -> str:
         """Say it in sentences."""
         said = []
-        whose = f"pipeline {self.pipeline}" + (" of the life before" if self.life else "")
+        whose = f"pipeline {self.pipeline}" + (" of the former incarnation" if self.life else "")
         if self.unheard:
             which = f"Commit {self.unheard.number} of {whose}"
             said.append(f"{which} is visible, and its listeners may not have run.")

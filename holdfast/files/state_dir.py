@@ -1,14 +1,14 @@
 """Where Holdfast keeps state on disk: HOLDFAST_HOME, or ~/.holdfast.
 
     cache/         what makes later starts fast; may be deleted at any time
-    logs/          one log for each job, and Spark's beside it
+    logs/          one log for each job, and Spark's next to it
     spark-local/   one scratch folder for each running process, gone when it ends
     warehouse/     where Spark puts tables that a job creates without a place
 
-A scratch folder belongs to whoever holds the lock on its `lock` file, so a process that was killed
-leaves a folder that the next one can tell from a living one, even across containers that share the
-disk.  What lies elsewhere (a short folder for sockets, a user's `spark.local.dir`) is a link inside
-the scratch folder, so wiping follows the links.
+A scratch folder belongs to the process that holds the lock on its `lock` file, so a process that
+was killed leaves a folder that the next one can tell from a living one, even across containers that
+share the disk.  What lies elsewhere (a short folder for sockets, a user's `spark.local.dir`) is a
+link inside the scratch folder, so wiping follows the links.
 """
 
 import fcntl
@@ -93,7 +93,7 @@ class Scratch:
             self.release()
 
     def release(self) -> None:
-        """Leave the folder to whoever comes next."""
+        """Leave the folder to the next process."""
         os.close(self._lock)
 
 
@@ -149,7 +149,7 @@ def _delete(scratch: Path) -> None:
     for link in [path for path in scratch.glob("*") if path.is_symlink()]:
         shutil.rmtree(link.resolve(), ignore_errors=True)
     for _ in range(DELETE_TRIES):
-        # Another process may be wiping the same folder; whoever is late finds nothing.
+        # Another process may be wiping the same folder, and leave nothing to delete.
         shutil.rmtree(scratch, ignore_errors=True)
         if not scratch.exists():
             return

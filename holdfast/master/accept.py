@@ -1,8 +1,8 @@
-"""Accept a job: the records of a new life, which may go on from a saved state.
+"""Accept a job: the records of a new incarnation, which may start from a saved state.
 
-All of it is one transaction.  A life that goes on need not wait until the last one of its id is
-cleaned up: that one's record moves to a grave of its own, where its cleanup goes on, in the same
-transaction.
+All of it is one transaction.  An incarnation that starts from a saved state need not wait until
+the last one of its id is cleaned up: in the same transaction the former record moves to a grave,
+where its cleanup continues.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ STATES_MAX = 50
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a life goes on from: a saved state, and what each new pipeline begins with.
+    """What an incarnation starts from: a saved state, and what each new pipeline begins with.
 
-    `contents` are blobs that are already the new life's: mapped, and under number 0.
+    `contents` are blobs of the new incarnation already: mapped, and under number 0.
     """
 
     saved: Saved
@@ -50,13 +50,13 @@ class Led(Protocol):
         revision: int,
         former: JobKeeper | None,
     ) -> None:
-        """Keep a life that has just become durable."""
+        """Keep an incarnation that has just become durable."""
 
 
 async def accept(
     led: Led, job: JobRecord, pipelines: tuple[PipelineRecord, ...], start: Start | None
 ) -> None:
-    """Make a new life durable.  The caller has seen to it that its id may be had."""
+    """Make a new incarnation durable.  The caller has checked that its id is free."""
     since_s, clock_s, vault = led.desk.ports.clock.date(), led.desk.time.now(), led.vault
     job = replace(job, since_s=since_s)
     pipelines = tuple(replace(p, since_s=since_s, clock_s=clock_s) for p in pipelines)
@@ -68,7 +68,7 @@ async def accept(
         if len(bases) > STATES_MAX:
             raise UserError(
                 f"Job {job.id} has {len(bases)} saved states, at most {STATES_MAX} may be there"
-                " when it starts anew. Remove some: holdfast savepoints rm.",
+                " when it is restarted. Remove some: holdfast savepoints rm.",
                 code="saved.many",
             )
         if start is None:
@@ -85,7 +85,7 @@ async def accept(
 
 
 def check_line(vault: Vault, saved: Saved, *, write_again: bool) -> None:
-    """Refuse to go on from a state if a later life has shown rows that would be written again."""
+    """Refuse a state if a later incarnation has shown rows that would be written again."""
     if vault.keeps(saved.job, saved.incarnation) is None:
         raise UserError(
             f"Saved state {saved.life} of job {saved.job} is gone. holdfast savepoints lists what"
@@ -104,12 +104,12 @@ def check_line(vault: Vault, saved: Saved, *, write_again: bool) -> None:
 
 
 def told(heir: Heir) -> str:
-    """Say in words what a life has shown, or may show yet."""
+    """Say in words what an incarnation has shown, or may show yet."""
     who = f"job {heir.job}, life {heir.life},"
     if not heir.over:
         return f"{who} has gone on from there and is not over"
     if not heir.shown:
-        return f"{who} may have shown a commit of which nobody heard whether it was made"
+        return f"{who} may have shown a commit whose outcome was never reported"
     commits = ", ".join(f"commit {number} of pipeline {p}" for p, number in heir.shown)
     return f"{who} has shown {heir.rows:,} rows more, up to {commits}"
 
@@ -117,7 +117,7 @@ def told(heir: Heir) -> str:
 async def _store(
     desk: LeaderStore, pipelines: tuple[PipelineRecord, ...], start: Start
 ) -> tuple[PipelineRecord, ...]:
-    """Store what the pipelines begin with, under names of this life and of this term."""
+    """Store what the pipelines begin with, under names of this incarnation and of this term."""
     contents, named = dict(start.contents), []
     for pipeline in pipelines:
         content = contents.get(pipeline.number)
@@ -173,7 +173,7 @@ async def _records(
     bases: Sequence[str],
     former: JobKeeper | None,
 ) -> None:
-    """Write the records of a life, and move those of the last one of its id out of their way."""
+    """Write the records of an incarnation, and move those of its predecessor out of the way."""
     desk, key = led.desk, job_key(job.id)
     puts: dict[str, Put | Delete] = {key: Put(key, encode(job))}
     puts |= {k: Put(k, encode(p)) for p in pipelines for k in [pipeline_key(p.job, p.number)]}
@@ -198,7 +198,7 @@ async def _records(
 
 
 async def contents_of(desk: LeaderStore, saved: Saved) -> dict[int, checkpoint_content.Content]:
-    """Return where each pipeline of an ended life would go on.  A bad checkpoint is refused here.
+    """Return where each pipeline of an ended incarnation stopped.  Refuse a bad checkpoint.
 
     A pipeline that is not among them begins at the start of its input.
     """

@@ -35,7 +35,7 @@ def new_records(
 def too_large(job: JobRecord, pipelines: Iterable[PipelineRecord], crew: WorkerRegistry) -> str:
     """Say why the workers in contact could not carry a job even if they were empty.
 
-    "" if they could, or if there are none: then nobody knows what will come.
+    "" if they could, or if there are none: then it is not known what will come.
     """
     wanted = [
         Wanted(job.id, 0, part.number, task.id, task.attempt, task.slots, job.tags)

@@ -59,20 +59,20 @@ class Content:
     opened: tuple[Opened, ...] | None = None
 
     def start(self, task: TaskRecord) -> Start:
-        """Return where a task starts that goes on from here."""
+        """Return where a task starts that continues from here."""
         known = tuple((s, self.positions[s]) for s in task.sources if s in self.positions)
         return Start(known, self.counts.get(task.id, Counts()), self.opened)
 
     def to_commit(self, previous: int) -> tuple[StagedCommittable, ...]:
         """Return what became part of this checkpoint after the complete one before it.
 
-        A task that has not heard of a complete checkpoint says again what that holds; it is
+        A task that does not know of a complete checkpoint yet repeats what that holds; it is
         committed under that one's number.
         """
         return tuple(s for s in self.staged if s.created > previous)
 
     def rows(self, sink: str) -> dict[str, int]:
-        """Return how many rows went to each table of a sink, since the start of the job's life."""
+        """Return how many rows went to each table of a sink, since the start of the incarnation."""
         found: Counter[str] = Counter()
         for written in (w for c in self.counts.values() for w in c.written if w.sink == sink):
             found[written.table] += written.rows

@@ -1,8 +1,8 @@
 """The cluster's own time: seconds that leaders have measured, one after the other.  No date counts.
 
-Whoever leads writes it to the store now and then; every standby reads it there and counts on, so
-the next leader knows how long the time without one was.  It stands still while nobody measures, and
-never runs ahead of the world: an age that is told by it is true or too small, never too large.
+The leader writes it to the store now and then; every standby reads it there and counts on, so the
+next leader knows how long the time without one was.  It stops while no process measures, and never
+runs ahead of the world: an age that is measured by it is true or too small, never too large.
 """
 
 import logging
@@ -45,7 +45,7 @@ class ClusterTime:
             log.warning("ages may be shown too small: %s cannot be read: %s", CLOCK, error)
 
     def at_least(self, time_s: float) -> None:
-        """Hear that it was so late at some moment that is over."""
+        """Take in a time that has passed already."""
         if time_s > self.now():
             self._set(time_s)
 

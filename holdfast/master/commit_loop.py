@@ -1,4 +1,4 @@
-"""Publish one commit to one table, whoever else may be trying to.
+"""Publish commits and run their listeners, although others may be trying the same.
 
 The question "have we committed this already?" and the commit itself use the same version of the
 table: if the table moved in between, both start again.  So a paused former leader that wakes up in
@@ -73,7 +73,7 @@ async def _publish(
 
 
 async def run_hooks(keeper: "PipelineKeeper", effect: Listen) -> None:
-    """Have listeners hear of a commit.  It stays, whatever becomes of them."""
+    """Run the listeners of a commit.  The commit stays, even if they fail."""
     # None is dropped before its listeners have run.
     done = next(c for c in keeper.state.checkpoints.kept if c.number == effect.number)
     order = CommitHookRequest(
@@ -93,15 +93,15 @@ async def run_hooks(keeper: "PipelineKeeper", effect: Listen) -> None:
 
 
 async def _shown(keeper: "PipelineKeeper", done: Completed) -> tuple[StagedCommittable, ...]:
-    """Return what the commit of a checkpoint has made visible."""
+    """Return what the commit of a checkpoint has shown."""
     content = checkpoint_content.read_for(await keeper.blob_of(done.blob), keeper.state, done)
     return content.to_commit(done.previous)
 
 
 async def publish(desk: LeaderStore, order: CommitRequest, failed: Callable[[str], None]) -> None:
-    """Return once the order is visible, by us or by whoever did it before.
+    """Return once the order is visible, published now or before.
 
-    `failed` hears why it has to be tried again.
+    `failed` gets the reason for each new try.
     """
     ports = desk.ports
     while True:
@@ -126,7 +126,7 @@ async def finish(
     rows: Mapping[str, Mapping[str, int]],
     failed: Callable[[str], None],
 ) -> None:
-    """Ask the sinks whether the last commit may be made, before any of it shows."""
+    """Ask the sinks whether the last commit is allowed, before any of it shows."""
     while rows:
         desk.check()
         try:
@@ -143,9 +143,9 @@ async def listen(
     staged: Callable[[], Awaitable[tuple[StagedCommittable, ...]]],
     failed: Callable[[str], None],
 ) -> str:
-    """Return what listeners must remember once all of them have heard of a commit.
+    """Run the listeners of a commit until all have succeeded; return what they must remember.
 
-    `staged` returns what the commit has shown; `failed` hears why one has to be asked again.
+    `staged` returns what the commit has shown; `failed` gets the reason for each new try.
     """
     ports, rest_s = desk.ports, desk.settings.retry_s
     while True:
@@ -163,7 +163,7 @@ async def listen(
 
 
 async def finish_former(keeper: "PipelineKeeper", effect: FinishFormer) -> None:
-    """Make the next commit of a former life, or have its listeners hear of it."""
+    """Make the next commit of a former incarnation, or run its listeners."""
     former = effect.former
     done = former.unheard or former.waiting[0]
     try:
@@ -174,8 +174,8 @@ async def finish_former(keeper: "PipelineKeeper", effect: FinishFormer) -> None:
             moved = await _commit_former(keeper, former, done)
     except (UserError, BlobBad) as error:
         reason = (
-            f"Commit {done.number} of pipeline {former.pipeline} of the life before, which is to be"
-            f" finished first, failed. {error}"
+            f"Commit {done.number} of pipeline {former.pipeline} of the former incarnation, which"
+            f" is to be finished first, failed. {error}"
         )
         await keeper.handle(PipelineFailed(reason))
         return
@@ -228,7 +228,9 @@ async def _former_content(
     content = checkpoint_content.read(await keeper.blob_of(done.blob))
     ids = (content.job, content.incarnation, content.pipeline, content.number)
     if ids != (former.job, former.incarnation, former.pipeline, done.number):
-        raise BlobBad(f"The checkpoint belongs to {ids}, not to commit {done.number} of that life.")
+        raise BlobBad(
+            f"The checkpoint belongs to {ids}, not to commit {done.number} of that incarnation."
+        )
     return content
 
 

@@ -1,7 +1,7 @@
 """Workers that are to be free of tasks: drained by an operator, or leaving of their own accord.
 
 An operator's wish is kept in the store by the worker's name, so that it outlives leaders and that
-worker's restarts; a worker that was told to end says so in every hello.  Tasks go on elsewhere one
+worker's restarts; a worker that was asked to end says so in every heartbeat.  Tasks move one
 by one, each from a checkpoint of its own pipeline, and only once another worker has room for it.
 """
 
@@ -62,7 +62,7 @@ class Drains:
 
     async def _wish(self, worker: str, *, drained: bool) -> None:
         if drained == (worker in self.names):
-            # A yes counts only from whoever leads at this moment.
+            # A yes counts only from the present leader.
             await self._desk.confirm(DRAINS, self._revision)
             return
         names = self.names | {worker} if drained else self.names - {worker}
@@ -82,18 +82,18 @@ class Drains:
     def reason(self, hello: Heartbeat) -> str:
         """Say why a worker gets nothing new; "" for one that does."""
         if hello.leaving:
-            return "it was told to end"
+            return "it was asked to end"
         return "an operator drains it" if hello.worker in self.names else ""
 
     def moves(self, key: TaskKey, task: TaskRecord) -> str:
-        """Say where a task of such a worker goes on, or why it cannot leave yet."""
+        """Say where a task of such a worker moves, or why it cannot leave yet."""
         if task.to:
-            return f"goes on on worker {task.to.worker} from the next checkpoint"
+            return f"moves to worker {task.to.worker} at the next checkpoint"
         why = self.stays.get(key)
         return f"stays: {why}" if why else ""
 
     def wanted(self, leader: "Leader", draining: set[str]) -> Iterator[Wanted]:
-        """Yield the tasks that could go on elsewhere; note why others cannot."""
+        """Yield the tasks that could move; note why others cannot."""
         self.stays = {}
         for incarnation in sorted(draining):
             for key, task in list(leader.roster.on(incarnation).items()):
@@ -128,10 +128,10 @@ class Drains:
                 yield keeper, TaskMoves(task.id, task.attempt, task.place, None)
 
     def may_leave(self, leader: "Leader", incarnation: str) -> bool:
-        """Say whether a worker that wants to end may: it keeps nobody from going on elsewhere.
+        """Say whether a worker that wants to end may: no task is still to move off it.
 
-        A task that ends here is waited for, and so is one that is on its way; one for which nobody
-        has room is not: a worker that was told to end does not live on for it.
+        A task that ends here is waited for, and so is one that is on its way; one for which no
+        worker has room is not: a worker that was asked to end does not stay up for it.
         """
         if self.placing == incarnation or leader.roster.comes(incarnation):
             return False
@@ -140,6 +140,6 @@ class Drains:
 
 
 def moves(task: TaskRecord, to: WorkerId) -> TaskMoves:
-    """Return the order to go on elsewhere."""
+    """Return the order to move."""
     assert task.place
     return TaskMoves(task.id, task.attempt, task.place, to)

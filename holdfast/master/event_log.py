@@ -1,8 +1,9 @@
-"""What happened to a job, in order, with dates and terms: for people, whoever leads by then.
+"""What happened to a job, in order, with dates and terms: for people, under any leader.
 
-A record's trail is one key beside it, written in the same commit as the change it tells of: it
+A record's trail is one key next to it, written in the same commit as the change it reports: it
 costs no commit of its own, and is as true as the record.  It is short and nothing is decided by it;
-one that cannot be read is begun anew.  When a job is buried its trails become one key of the past.
+one that cannot be read is started again.  When a job is buried its trails become one key of the
+past.
 """
 
 import logging
@@ -100,7 +101,7 @@ class EventHistory:
 
     @classmethod
     def begun(cls, record: JobRecord | PipelineRecord, seen: Moment) -> "EventHistory":
-        """Return the first lines about a record that has none: how it stands."""
+        """Return the first lines about a record that has none: its status."""
         if isinstance(record, JobRecord):
             submitted = Moved(round(record.since_s, 3), "job", "SUBMITTED")
             if record.status is JobStatus.PENDING:
@@ -171,17 +172,17 @@ def trail_key(record: str) -> str:
 
 
 def past_key(job: str, incarnation: str) -> str:
-    """Return the key of what happened to a life that is buried."""
+    """Return the key of what happened to an incarnation whose records are deleted."""
     return f"{PAST}{job}/{incarnation}"
 
 
 def encode_past(trails: Mapping[int, EventHistory]) -> bytes:
-    """Return all trails of a life, 0 being the job's, as one value."""
+    """Return all trails of an incarnation, 0 being the job's, as one value."""
     return msgspec.json.encode(_Past(VERSION, {n: _stored(t) for n, t in trails.items()}))
 
 
 def decode_past(value: bytes, key: str) -> dict[int, EventHistory]:
-    """Read the trails of a buried life back; empty if this code cannot."""
+    """Read the trails of a deleted incarnation back; empty if this code cannot."""
     try:
         past = msgspec.json.decode(value, type=_Past)
         return {number: _read(stored) for number, stored in past.parts.items()}
@@ -274,7 +275,7 @@ def _task_lines(
         )  # fmt: skip
     elif old and task.attempt != old.attempt:
         failed = [f for f in pipeline.failures if f.task == task.id]
-        why = failed[-1].reason if failed else "it is started anew"
+        why = failed[-1].reason if failed else "it is restarted"
         worker = old.place.worker if old.place else ""
         yield Moved(
             at_s, "task", "FAILED", term, why[:REASON_MAX], task.id, old.attempt, worker

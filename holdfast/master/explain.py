@@ -1,6 +1,6 @@
 """Say what a job waits for, from whom, since when, and what happens next.  Pure.
 
-What is owed is data, so this only reads: the records, what the leader hears from workers, and why
+What is owed is data, so this only reads: the records, what workers report to the leader, and why
 tasks have no place.  Every status yields a sentence.
 """
 
@@ -25,7 +25,7 @@ SAID_AT_ONCE = 5
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Where a job that has not started stands among its like, and which jobs hold the slots.
+    """The place in the queue of a job that has not started, and which jobs hold the slots.
 
     `place` counts from 1; 0: it does not wait to start.  `holders` are jobs with their slots.
     `too_large` says why the connected workers could not carry it even if they were empty.
@@ -41,9 +41,9 @@ class Queue:
 class JobSnapshot:
     """All that is known of a job at one moment.
 
-    `since` are dates, by `task ...` and the like.  `buried`: only a line of history is left.
+    `since` are dates, by `task ...` and similar names.  `buried`: only a line of history is left.
     `troubles` say why the owed commit, or its listeners, had to be asked again, by pipeline.
-    `moves`: where tasks of draining workers go on, or why they stay.
+    `moves`: where tasks of draining workers move, or why they stay.
     """
 
     job: JobRecord
@@ -184,13 +184,13 @@ def _ended(scene: JobSnapshot) -> Iterator[Wait]:
             "Its cleanup waits until no worker holds a task of it any more.",
             f"worker {', '.join(scene.holding)}",
             job.ended_s or None,
-            "The worker is told to stop with each of its heartbeats; one that stays silent for"
+            "The worker is asked to stop at each of its heartbeats; one that stays silent for"
             f" {scene.settings.worker_lost_s:g} s counts as gone.",
         )
         return
     yield Wait(
         f"Its id stays taken for about {scene.settings.tombstone_s:g} s after its end, so that"
-        " late messages find nobody else under it.",
+        " late messages find no other worker under it.",
         "",
         job.ended_s or None,
         "What it staged and never committed is removed, then its records; a line of history stays.",
@@ -330,7 +330,7 @@ def _reading(scene: JobSnapshot, pipeline: PipelineRecord) -> Wait:
     # A source that never ends has no place in a count of ends, so none is begun for it.
     count = f"{ended} of {len(completion.sources)} sources {'is' if ended == 1 else 'are'}"
     said = f"reads: {count} at the end" if ended else "reads its input"
-    said = "gets on when its worker's Spark does" if report and report.ill else said
+    said = "continues when its worker's Spark does" if report and report.ill else said
     return Wait(
         f"Pipeline {pipeline.number} {said}.",
         f"worker {', '.join(workers)}" if workers else "",

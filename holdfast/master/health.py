@@ -1,8 +1,8 @@
-"""Whether a pipeline gets on: a job that runs is believed only while rows become visible.
+"""Whether a pipeline makes progress: a job counts as healthy only while rows become visible.
 
 Checkpoints must complete, and what is complete must be committed and its listeners run.  Both ages
-are told by the cluster's own time: a takeover neither hides nor invents one, whatever the clocks of
-two masters say.
+are measured in the cluster's own time: a takeover neither hides nor invents one, whatever the
+clocks of two masters say.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ STALLED_SILENT_S = 10.0
 
 
 class Health(StrEnum):
-    """How a pipeline gets on."""
+    """A pipeline's health."""
 
     OK = "OK"
     LATE = "LATE"
@@ -101,7 +101,7 @@ def judged(age_s: float, interval_s: float) -> Health:
 def owed_commit(pipeline: PipelineRecord) -> Completed | None:
     """Return the oldest checkpoint that is complete and whose commit or listeners are owed.
 
-    What a life before has left comes first.
+    What a former incarnation has left comes first.
     """
     commits, left = pipeline.commits, _left(pipeline)
     if left:
@@ -115,7 +115,7 @@ def owed_commit(pipeline: PipelineRecord) -> Completed | None:
 
 
 def _left(pipeline: PipelineRecord) -> Former | None:
-    """Return what a life before has left that is to be finished next."""
+    """Return what a former incarnation has left that is to be finished next."""
     first = next_of(pipeline.formers) if pipeline.status is ACTIVE else None
     return first[1] if first else None
 
@@ -148,7 +148,7 @@ def report(
     """Judge a pipeline.
 
     `waits` says why tasks have no place, `missing` who did not answer, and `trouble` why the oldest
-    owed commit is not made.
+    owed commit does not succeed.
     """
     latest, owed = pipeline.checkpoints.latest, owed_commit(pipeline)
     health = judged(ages.checkpoint_s, interval_s) if _due(pipeline) else Health.OK
@@ -170,7 +170,7 @@ def health_word(status: JobStatus, reports: Mapping[int, HealthReport]) -> tuple
     """Return a job's health in a word, and the reason.
 
     "" where there is nothing to judge: it is over, it has not started and is not late either, or
-    nobody leads.
+    there is no leader.
     """
     health, reason = _worst(reports)
     told = reports and status not in TERMINAL
@@ -200,7 +200,7 @@ def _unseen(pipeline: PipelineRecord, age_s: float, trouble: str) -> str:
         number = (left.unheard or left.waiting[0]).number
         what = "the listeners of commit" if left.unheard else "commit"
         return (
-            f"The life before has left {what} {number} to finish, complete for {age_s:.0f} s,"
+            f"The former incarnation left {what} {number} to finish, complete for {age_s:.0f} s,"
             f" before a task may start{why}."
         )
     if commits.status is CommitStatus.LISTENING:

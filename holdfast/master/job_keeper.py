@@ -94,7 +94,7 @@ class JobKeeper(Keeper[JobRecord]):
 
     async def tell(self, **said: list[str]) -> None:
         """Tell in the trail what was said as the job came; it is kept with the next change."""
-        async with self.turn:  # a change that is being saved has made its trail already
+        async with self.turn:  # a change that is being saved has its trail already
             at_s, term = round(self.seen().at_s, 3), self.desk.number
             for what, lines in said.items():
                 short = (one[:REASON_MAX] for one in lines[:TOLD_MAX])
@@ -145,7 +145,7 @@ class JobKeeper(Keeper[JobRecord]):
         """Yield the tasks that need a worker now."""
         job, starting = self.state, self.state.status is JobStatus.PENDING
         if any(k.state.owes_former for k in self.pipelines.values()):
-            return  # what a former life has left unfinished comes before the first row
+            return  # what a former incarnation has left unfinished comes before the first row
         for keeper in self.pipelines.values():
             if keeper.state.status is not ACTIVE:
                 continue
@@ -165,7 +165,7 @@ class JobKeeper(Keeper[JobRecord]):
         return self.decide(seen) == self.state and set(self._doing) == set(self.owed())
 
     async def look(self) -> None:
-        """Decide anew from how the pipelines stand."""
+        """Decide again from the state of the pipelines."""
         await self.handle(PipelinesChanged(self._pipelines()))
 
     async def perform(self, effect: Any) -> None:
@@ -187,7 +187,7 @@ class JobKeeper(Keeper[JobRecord]):
     async def _clean_up(self) -> None:
         """Remove what is left, the records last, once the tombstone has stood long enough.
 
-        The time runs anew with each leader: the tombstone may stand longer, never shorter.  No
+        The time starts again with each leader: the tombstone may stay longer, never shorter.  No
         clock but this process's own decides it.
         """
         ports, job = self.desk.ports, self.state
@@ -208,7 +208,7 @@ class JobKeeper(Keeper[JobRecord]):
                     await self._sweep(life)
                 await self._drop_blobs()
             except (Unavailable, OutcomeUnknown):
-                return False  # whoever cannot be reached is asked again
+                return False  # it is tried again
             await self.remember()
             await self._bury()
             return True
@@ -225,7 +225,7 @@ class JobKeeper(Keeper[JobRecord]):
             log.warning("What job %s has staged is not removed: %s", life.job, error)
 
     async def _drop_blobs(self) -> None:
-        """Remove checkpoints that nobody can start from, and those of lives that never began."""
+        """Remove checkpoints that nothing can start from, also of incarnations that never began."""
         ports, job = self.desk.ports, self.state
         there = await ports.blobs.names(f"{job.id}/")
         unwanted = self.vault.unwanted(job.id, job.incarnation, there)
@@ -251,8 +251,8 @@ class JobKeeper(Keeper[JobRecord]):
     async def _bury(self) -> None:
         """Delete the records of this incarnation and leave a line of history, in one step."""
         parts = [self, *self.pipelines.values()]
-        # Each guard names the revision this incarnation's record stands at: a record of a later
-        # one stands at another, and nothing is deleted then.
+        # Each guard names the revision of this incarnation's record: a record of a later
+        # one has another, and nothing is deleted then.
         guards = [Guard(p.key, p.revision) for p in parts]  # type: ignore[attr-defined]
         changes: list[Put | Delete] = [Delete(p.key) for p in parts]  # type: ignore[attr-defined]
         history = history_key(self.state.id, self.state.incarnation)
@@ -264,7 +264,7 @@ class JobKeeper(Keeper[JobRecord]):
 
 
 async def load_trails(desk: LeaderStore, jobs: Iterable[JobKeeper]) -> None:
-    """Take up what former leaders have told of jobs, and that another leads from now on."""
+    """Take up what former leaders have written about jobs, and note the new leader."""
     told = {i.key: i.value for i in await desk.read_range(TRAIL)}
     async for job in unhurried(jobs):
         job.take_up(told)

@@ -22,7 +22,7 @@ LOOK_S = 0.25
 
 
 def say(message: str, **about: object) -> None:
-    """Write a line to the log, with the facts beside it."""
+    """Write a line to the log, with its facts."""
     log.info(message, extra={"about": about})
 
 
@@ -36,7 +36,7 @@ class _Seen:
 
 @dataclass
 class _Life:
-    """What was seen of one life of a job."""
+    """What was seen of one incarnation of a job."""
 
     incarnation: str
     facts: dict[str, _Seen] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Journal:
             self._term, self._lives = leader.desk.number, {}
             say("leading", term=self._term, jobs=len(leader.jobs))
             for job, reason in leader.quarantined.items():
-                log.error("a job is set aside: %s", reason, extra={"about": {"job_id": job}})
+                log.error("a job is unreadable: %s", reason, extra={"about": {"job_id": job}})
         for gone in set(self._lives) - set(leader.jobs):
             say("job is gone", job_id=gone)
             del self._lives[gone]
@@ -77,14 +77,14 @@ class Journal:
             self._look_at(keeper, new)
 
     def since(self, job: str) -> dict[str, float]:
-        """Return since when each fact of a job stands, as far as this master has seen it."""
+        """Return since when each fact of a job is so, as far as this master has seen it."""
         life = self._lives.get(job)
         return {key: seen.since_s for key, seen in life.facts.items()} if life else {}
 
     def _look_at(self, keeper: JobKeeper, new: bool) -> None:
-        """Look at one job.  A new leader says how each job stands, not each task of a thousand.
+        """Look at one job.  A new leader logs the status of each job, not each task of a thousand.
 
-        Those that were over when it came are no news: whoever ended them has said so.
+        Those that were over when it came are no news: the leader that ended them has logged it.
         """
         job = keeper.state
         life = self._lives.get(job.id)
@@ -121,7 +121,7 @@ class Journal:
 def _facts(
     pipeline: PipelineRecord, before: PipelineRecord | None
 ) -> Iterator[tuple[str, object, str, dict[str, Any]]]:
-    """Yield what is worth a line: key, value, sentence (empty: no line), facts beside it.
+    """Yield what is worth a line: key, value, sentence (empty: no line), facts.
 
     Tasks that stand as before are left out: a checkpoint changes none of them.
     """

@@ -1,4 +1,4 @@
-"""The records that a leader keeps: jobs, their pipelines, lives that are over, saved states.
+"""The records that a leader keeps: jobs, their pipelines, ended incarnations, saved states.
 
 They are loaded when a term begins, and each has a keeper from then on.
 """
@@ -100,7 +100,7 @@ class Cabinet:
     def _check_whole(self, job: str) -> None:
         if job in self.quarantined:
             raise UserError(
-                f"Job {job} is set aside: {self.quarantined[job]} Repair or remove its records.",
+                f"Job {job} is unreadable: {self.quarantined[job]} Repair or remove its records.",
                 code="job.damaged",
             )
 
@@ -124,7 +124,7 @@ class Cabinet:
         self.roster.note(keeper)
 
     def _bury(self, job: JobRecord, revision: int) -> None:
-        """Keep a life that is over and has given its id away, until it is cleaned up."""
+        """Keep an ended incarnation whose id is in use again, until it is cleaned up."""
         life = (job.id, job.incarnation)
 
         def gone() -> None:
@@ -144,7 +144,7 @@ class Cabinet:
         return lives | ({self.jobs[job].state.incarnation} if job in self.jobs else set())
 
     def _finishes(self, saved: Saved) -> bool:
-        """Say whether a life that runs has yet to finish what a state has left."""
+        """Say whether a running incarnation has yet to finish what a state has left."""
         life = (saved.job, saved.incarnation)
         formers = (f for k in self._keepers() if k.state.owes_former for f in k.state.formers)
         return any((f.job, f.incarnation) == life for f in formers if not f.settled)
@@ -155,14 +155,14 @@ class Cabinet:
                 yield from job.pipelines.values()
 
     def find(self, key: TaskKey) -> PipelineKeeper | None:
-        """Return the keeper a message is for, unless its job is over or another life of the id."""
+        """Return the keeper a message is for, unless its job is over or another incarnation."""
         job = self.jobs.get(key.job)
         if job is None or job.terminal or job.state.incarnation != key.incarnation:
             return None
         return job.pipelines.get(key.pipeline)
 
     def _moved_part(self, keeper: PipelineKeeper) -> None:
-        """Hear that a pipeline has changed, or that its tasks may be placed now."""
+        """Note that a pipeline has changed, or that its tasks may be placed now."""
         self.roster.note(keeper)
         self._move(keeper.state.job)
 

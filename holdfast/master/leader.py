@@ -98,8 +98,8 @@ class Leader(Cabinet):
         """Accept a job: its record and its pipelines' in one transaction.
 
         The same submit again (same token) is answered yes; any other job of that id is refused
-        for as long as the id is in use, its tombstone included.  A life that goes on from a saved
-        state need not wait for the tombstone.
+        for as long as the id is in use, its tombstone included.  An incarnation that starts from a
+        saved state need not wait for the tombstone.
         """
         self._check_loaded()
         self._check_whole(job.id)
@@ -119,7 +119,7 @@ class Leader(Cabinet):
         revision: int,
         former: JobKeeper | None,
     ) -> None:
-        """Keep a life that has just become durable; the former one of its id has a grave."""
+        """Keep an incarnation that has just become durable; the former one has a grave."""
         if former:
             for part in former.pipelines.values():
                 self.roster.forget(part)
@@ -170,7 +170,7 @@ class Leader(Cabinet):
         self._changed.set()
 
     def health(self, job: str) -> list[HealthReport]:
-        """Return how each pipeline of a job gets on."""
+        """Return the health of each pipeline of a job."""
         keeper = self.jobs.get(job)
         pipelines = keeper.pipelines.values() if keeper and not keeper.terminal else ()
         hellos = {i: s.hello for i, s in self.crew.seen.items() if s.hello.trouble}
@@ -180,7 +180,7 @@ class Leader(Cabinet):
     def has_time(self, sender: str) -> bool:
         """Say whether a message can be taken in now; if not, it comes again.
 
-        However busy we are, whoever speaks is not taken for dead.
+        However busy we are, a worker that sends something is not taken for dead.
         """
         if self._hearing < HEARD_AT_ONCE_MAX:
             return True
@@ -220,7 +220,7 @@ class Leader(Cabinet):
             raise Unavailable("This master has just begun to lead. Ask again in a moment.")
 
     async def _want(self, job: str, event: Event) -> JobRecord:
-        """Make a wish durable; return how the job stands then, which may be gone meanwhile."""
+        """Make a wish durable; return the job as it is then, or None if it is gone meanwhile."""
         self._check_loaded()
         self._check_whole(job)
         keeper = self.jobs.get(job)
@@ -261,7 +261,7 @@ class Leader(Cabinet):
     async def _held(self, held: TaskReport, here: WorkerId) -> None:
         """Compare one attempt that a worker holds with what the records say."""
         if held.key.job in self.quarantined:
-            return  # whoever repairs its records will want what it has staged
+            return  # its records may be repaired, and then what it has staged is needed
         keeper = self.find(held.key)
         task = _task(keeper, held.key.task)
         failure = held.failure
@@ -276,7 +276,7 @@ class Leader(Cabinet):
         if keeper and failure is not None:
             await keeper.handle(TaskFailed(held.key.task, held.attempt, here, failure, held.fatal))
         self.desk.check()
-        # What a life has staged goes with it, unless it is kept to be committed later.
+        # What an incarnation has staged goes with it, unless it is kept to be committed later.
         life = (held.key.job, held.key.incarnation)
         gone = life[1] not in self._lives(life[0]) and self.vault.may_sweep(*life)
         stop = StopTask(self.desk.term, held.key, held.attempt, gone)
@@ -345,7 +345,7 @@ class Leader(Cabinet):
             await keeper.handle(stays)
 
     async def _put(self, choice: Placed) -> None:
-        """Make a choice durable, unless its worker is to get nothing new since it was made."""
+        """Make a choice durable, unless its worker has begun to drain meanwhile."""
         if choice.place.incarnation in self.drains.incarnations(self):
             self._changed.set()
             return

@@ -1,6 +1,6 @@
 """The leader's desk for one term: every write goes over it, guarded by that term.
 
-Whoever holds a desk of a former term can still try to write; the guard makes the store refuse it,
+A leader of a former term can still try to write; the guard makes the store refuse it,
 and the desk then closes.  An answer that never came is settled by reading back, never by guessing.
 """
 
@@ -22,7 +22,7 @@ log = logging.getLogger("holdfast")
 
 TERMS = "terms"
 KEPT = 50
-"""So many are remembered: what an earlier leader has begun is told under its number."""
+"""So many are remembered: what an earlier leader has begun is shown under its number."""
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 def read(item: Item | None) -> Terms:
-    """Return what the store says; one that cannot be read is begun anew."""
+    """Return what the store says; one that cannot be read is started again."""
     if item is None:
         return Terms()
     try:
@@ -109,7 +109,7 @@ class LeaderStore:
     async def take_back(self, blob: str) -> None:
         """Drop a blob of ours that no record names, nor will: this term is over.
 
-        Whoever leads now may have swept the blobs of its job already.  Nothing that is closed with
+        The present leader may have swept the blobs of its job already.  Nothing that is closed with
         this term ends the drop; where it fails the blob stays, and does no harm.
         """
 
@@ -142,13 +142,13 @@ class LeaderStore:
     ) -> int:
         """Replace a record last changed at `revision`; return its new revision.
 
-        What is written `beside` it is part of the same commit.  Raises `Fenced` if this term is
+        What `beside` adds is part of the same commit.  Raises `Fenced` if this term is
         over or another write came first.
         """
         return await self.write([Guard(key, revision)], [Put(key, value), *beside], key, label)
 
     async def confirm(self, key: str, revision: int) -> None:
-        """Prove that a record still stands as we know it, under our term, at this moment."""
+        """Prove that a record is still as we know it, under our term, at this moment."""
         await self.write([Guard(key, revision)], [], key, "confirm")
 
     @property
@@ -165,11 +165,11 @@ class LeaderStore:
         self.numbers = terms.numbers()
 
     async def read_time(self) -> None:
-        """Take up the cluster's time from whoever led before."""
+        """Take up the cluster's time from the former leader."""
         self.time.hear(await self.read(CLOCK))
 
     async def tell_time(self, matters: Callable[[], bool]) -> None:
-        """Have the cluster's time go on with whoever leads next, while it matters to anybody.
+        """Write the cluster's time down for the next leader, while any job needs it.
 
         That a term is over is for others to find, who must undo something first.
         """

@@ -25,7 +25,7 @@ KEPT_S = 60.0
 
 GOING_MAX = 32
 SETTLED_S = 3.0
-"""How long after its election a leader believes to have heard every worker."""
+"""How long after its election a leader assumes that every worker has reported."""
 
 
 class Links(Protocol):
@@ -40,7 +40,7 @@ class Links(Protocol):
 
 @dataclass
 class Look:
-    """One look; `answer` is set once, whatever becomes of its worker."""
+    """One look; `answer` is set once, even if its worker is lost."""
 
     worker: str
     incarnation: str
@@ -112,7 +112,7 @@ class Looks:
         else:
             why = f"of the workers {names}, each is draining or of an older version"
         raise UserError(
-            f"Nobody can open what the job names: {why}. To look from this machine instead, give"
+            f"No worker can open what the job names: {why}. To look from this machine instead, give"
             " no masters.",
             code="look.no_worker",
         )

@@ -36,7 +36,7 @@ def read_mark(value: bytes) -> Mark:
 
 
 class Master:
-    """One master process.  `leader` is what it does while it leads, None otherwise.
+    """One master process.  `leader` is what it does while it leads, else None.
 
     `refusal` says why it will not lead though it could; empty if there is no such reason.
     """
@@ -86,7 +86,7 @@ class Master:
         finally:
             self._step_down()
         await self._release(lease)
-        # Whoever can read the record should be first next time.
+        # A master that can read the record should be first next time.
         return self.ports.settings.lease_s if self.refusal else 0.0
 
     async def _campaign(self) -> int | None:

@@ -93,14 +93,14 @@ class Keeper(Generic[S]):
         self._trail = trail
 
     def follow(self, new: S, event: Event) -> EventHistory:
-        """Return what is to be told of the record once it stands so."""
+        """Return the trail of the record after this change."""
         raise NotImplementedError
 
     def take_up(self, told: Mapping[str, bytes]) -> None:
         """Take up the trail that a former leader has left in the store."""
         key = trail_key(self.key)
         self.trailed = key in told
-        # Of what nobody has told it is not known in whose term it was.
+        # What was never written down has no known term.
         self.trail = EventHistory.decoded(told.get(key), key) or EventHistory.begun(
             self.state, replace(self.seen(), term=0)
         )
@@ -115,7 +115,7 @@ class Keeper(Generic[S]):
         return []
 
     def saved(self) -> None:
-        """Hear that the state has changed durably."""
+        """Note that the state has changed durably."""
 
     async def handle(self, event: Event) -> None:
         """Take in an event: decide, save, then start what is owed."""
@@ -193,7 +193,7 @@ class Keeper(Generic[S]):
         self._doing.clear()
 
     def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run something of this keeper's beside its effects, such as its timer."""
+        """Run something of this keeper's next to its effects, such as its timer."""
         task = asyncio.ensure_future(self._until_fenced(work))
         self._beside.add(task)
         task.add_done_callback(self.desk.watch)
@@ -232,15 +232,15 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         self.gathering: CheckpointRound | None = None
         self.all_in = asyncio.Event()
         self.taken_over = False
-        self.trouble = ""  # why the oldest owed commit is not made, or its listeners have not run
+        self.trouble = ""  # why the oldest owed commit is missing, or its listeners have not run
         self.rests = RestartBackoff(desk.ports.clock)
-        # Numbers of checkpoints that this leader made complete, began to commit, and gave up.
+        # Numbers of checkpoints that this leader completed, began to commit, and gave up.
         self.made: set[int] = set()
         self.begun: set[int] = set()
         self.condemned: set[int] = set()
         # Blobs that are gone, which the record says with its next change: not worth a write alone.
         self.dropped: set[int] = set()
-        self.deaf = False  # whether nobody listens to the commit that is being made
+        self.deaf = False  # whether the commit under way has no listeners
         self.taken_s = desk.time.now()
 
     def decide(self, event: Event) -> PipelineRecord:
@@ -309,7 +309,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         return self.rests.over(self.state, task)
 
     def health(self, waits: dict[str, str]) -> health.HealthReport:
-        """Judge how this pipeline gets on."""
+        """Report this pipeline's health."""
         missing = ", ".join(self.gathering.waiting) if self.gathering else ""
         ages = health.ages(self.state, self.desk.time.now(), self.taken_s)
         return health.report(self.state, ages, self.interval_s, waits, missing, self.trouble)
@@ -404,7 +404,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
     async def lost(self, number: int, error: BlobBad) -> None:
         """Decide about a checkpoint that is bad.  From now on its commit does not begin.
 
-        Only the leader that made it complete, and has not begun its commit, knows that nobody has.
+        Only the leader that completed it, and has not begun its commit, knows that none has.
         """
         untouched = number in self.made and number not in self.begun
         if untouched:
@@ -453,7 +453,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
     def _silent(self, since_s: float) -> tuple[tuple[str, int], ...]:
         """Return the attempts that do not answer and stand still.
 
-        One that gets on is busy with a long slice: to start it anew would make it later still.
+        One that makes progress is busy with a long slice: a restart would make it later still.
         """
         assert self.gathering
         return tuple(
@@ -480,7 +480,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         try:
             return await self.desk.ports.tables.listens(self.life, self.state.sinks)
         except (Unavailable, OutcomeUnknown, UserError):
-            return True  # then it is found out, and said, by whoever tells them
+            return True  # then running them finds it out, and reports it
 
     def failed(self, trouble: str) -> None:
         """Note why listeners have to be asked again."""

@@ -47,7 +47,7 @@ class Blobs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Incarnation:
-    """One life of a job: its id, its incarnation, and what its job file says."""
+    """One incarnation of a job: the job's id, its own, and what its job file says."""
 
     job: str
     incarnation: str
@@ -68,7 +68,7 @@ class CommitRequest:
 
 @dataclass(frozen=True, slots=True)
 class CommitHookRequest:
-    """A commit that was made, for the listeners of a pipeline's sinks.
+    """A commit that is visible, for the listeners of a pipeline's sinks.
 
     `user` has no sink: with one behind it, it is who committed to that.  `staged` is what the
     commit has shown, in all sinks; None where no listener needs to know.  `state` is what
@@ -102,7 +102,7 @@ class Committers(Protocol):
     async def publish(self, version: int, order: CommitRequest) -> bool:
         """Make an order visible if the table still has that version; say whether it did.
 
-        Raises `OutcomeUnknown` where that cannot be told, and `UserError` where it can never work.
+        Raises `OutcomeUnknown` where that is not known, and `UserError` where it can never work.
         """
 
     async def listens(self, life: Incarnation, sinks: tuple[str, ...]) -> bool:
@@ -118,12 +118,13 @@ class Committers(Protocol):
     async def finish(self, life: Incarnation, rows: Mapping[str, Mapping[str, int]]) -> None:
         """Tell sinks that the input has ended, just before the last commit.  Repeatable.
 
-        `rows` counts what was written over the whole life: sink -> table -> rows.  Raises
-        `UserError` if one of them will not have it so; then nothing of the last commit shows.
+        `rows` counts what was written since the start of the incarnation: sink -> table -> rows.
+        Raises `UserError` if one of them will not have it so; then nothing of the last commit
+        shows.
         """
 
     async def sweep(self, life: Incarnation) -> None:
-        """Remove whatever a life of a job has staged and never committed."""
+        """Remove whatever an incarnation has staged and never committed."""
 
 
 class Workers(Protocol):
@@ -137,8 +138,8 @@ class Workers(Protocol):
 class MasterSettings:
     """How patient a master is, in seconds.
 
-    `saves`: lives leave saved states at their end.  Nobody could start from one where the store
-    goes with the job.
+    `saves`: incarnations leave saved states at their end.  They are of no use where the store goes
+    with the job.
     """
 
     lease_s: float = 3.0
@@ -174,7 +175,7 @@ class Ports:
     settings: MasterSettings
 
     async def durable(self, label: str, call: Callable[[], Awaitable[T]]) -> T:
-        """Make a durable call under a label.  No such call is made without one."""
+        """Make a durable call under a label.  Every such call has one."""
         await self.points.hit(f"before:{label}")
         result = await call()
         await self.points.hit(f"after:{label}")

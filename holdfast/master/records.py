@@ -63,7 +63,7 @@ def history_key(job: str, incarnation: str) -> str:
 
 
 def grave_key(job: str, incarnation: str) -> str:
-    """Return the key of an ended life whose id the next one has taken over already."""
+    """Return the key of an ended incarnation whose id the next one has taken over."""
     return f"{GRAVE}{job}/{incarnation}"
 
 

@@ -1,6 +1,6 @@
-"""Make the checkpoints that a new life starts from, out of those of the life before.
+"""Make the checkpoints that a new incarnation starts from, out of those of the former one.
 
-The new life's job file may have other pipelines, tasks and names.  What belongs to a source goes
+The new job file may have other pipelines, tasks and names.  What belongs to a source goes
 where that source is now, and what belongs to a sink to where that sink is.  Pure.
 """
 
@@ -18,12 +18,12 @@ from holdfast.master.checkpoint_content import VERSION, Content
 from holdfast.model.job import JobPlan, PipelinePlan, Role, TaskPlan
 
 START = 0
-"""The number of the checkpoint that a life starts from; its own begin at 1."""
+"""The number of the checkpoint that an incarnation starts from; its own begin at 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """From which planned job to which; `moved` are old ids and new ones of stages that go on."""
+    """From which planned job to which; `moved` are old ids and new ones of stages that continue."""
 
     before: JobPlan
     after: JobPlan
@@ -93,7 +93,7 @@ def opened_in(saved: Sequence[Content], moved: Mapping[str, str]) -> tuple[Opene
 def _counts(saved: Sequence[Content], move: Move) -> dict[str, Counts]:
     """Return the counters of each new task.
 
-    Rows read are not told apart by source: they go where the first of the old task's sources is.
+    Rows read are not counted by source: they go where the first of the old task's sources is.
     What a sink was given goes there too, or to a task that feeds the sink.
     """
     old = {task.id: task for part in move.before.pipelines for task in part.tasks}
@@ -109,7 +109,7 @@ def _counts(saved: Sequence[Content], move: Move) -> dict[str, Counts]:
 def _shares(
     counts: Counts, old: TaskPlan, new: Sequence[TaskPlan], move: Move
 ) -> Iterator[tuple[TaskPlan, Counts]]:
-    """Yield what of an old task's counters goes to which new task."""
+    """Yield which of an old task's counters goes to which new task."""
     sources = [move.moved[s] for s in _of(move.before, old.stages, Role.SOURCE) if s in move.moved]
     homes = [task for source in sources for task in new if source in task.stages]
     if homes:
@@ -150,7 +150,7 @@ def _of(job: JobPlan, stages: Sequence[str], role: Role) -> list[str]:
 def resumed(
     saved: Saved, moved: Mapping[str, str], pipelines: tuple[PipelineRecord, ...]
 ) -> tuple[PipelineRecord, ...]:
-    """Return the new pipelines with what goes on; `moved` are old stages and what they are now."""
+    """Return the new pipelines with what continues; `moved`: old stages and what they are now."""
     for part in saved.parts:
         dropped = [sink for sink in part.sinks if sink not in moved]
         if part.unfinished and dropped:

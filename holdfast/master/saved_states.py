@@ -1,6 +1,6 @@
-"""The leader's saved states: what lives have left to go on from, and who went on from them.
+"""The leader's saved states: what incarnations have left, and which were restored from that.
 
-A state is written with the end of its life, and stays until somebody removes it or its time is
+A state is written with the end of its incarnation, and stays until it is removed or its time is
 over.  Time is the cluster's own: the seconds that its leaders have led, so that no date can end a
 state early.  It may stay longer, by what a leader had not yet written down when it died.
 """
@@ -27,17 +27,17 @@ from holdfast.store.contract import COMMIT_KEYS_MAX, Delete, Guard, Put
 HEIR = "heir/"
 LED = "led"
 UNASKED_MAX = 10
-"""So many failures and cancels of one job stay to go on from; savepoints are never too many."""
+"""So many failures and cancels of one job are kept; savepoints are never too many."""
 
 log = logging.getLogger("holdfast")
 
 
 @dataclass(frozen=True, slots=True)
 class Heir:
-    """A life that has gone on from a saved state, or has taken its place.
+    """An incarnation that was restored from a saved state, or has taken its place.
 
-    `shown` says what it has made visible, once it is over: (pipeline, number of the last commit).
-    While it lives, nobody knows what it will show.
+    `shown` says what it has shown, once it is over: (pipeline, number of the last commit).
+    While it runs, that is not known.
     """
 
     job: str
@@ -55,7 +55,7 @@ class Heir:
 
 @dataclass
 class Kept:
-    """A saved state with the revision it stands at."""
+    """A saved state with its revision."""
 
     saved: Saved
     revision: int
@@ -63,10 +63,10 @@ class Kept:
 
 @dataclass
 class Vault:
-    """All saved states.  Whoever changes one, or begins a life from one, holds `lock`.
+    """All saved states.  Changing one, or starting an incarnation from one, needs `lock`.
 
-    `born` returns the incarnations of a job that have records; `needed` says whether a life that
-    runs has yet to finish the commits of a state.
+    `born` returns the incarnations of a job that have records; `needed` says whether a running
+    incarnation has yet to finish the commits of a state.
     """
 
     desk: LeaderStore
@@ -101,7 +101,7 @@ class Vault:
         if led:
             self._led = (msgspec.json.decode(led.value, type=float), led.revision)
         # A leader that died had led longer than it had written down: its states say so.  Without
-        # that, what a life leaves now could pass for older than what was left before.
+        # that, what is left now could pass for older than what was left before.
         told_s = max((k.saved.made_s for k in self.states.values()), default=0.0)
         self._led = (max(self._led[0], told_s), self._led[1])
         self._since_s = self.desk.ports.clock.now()
@@ -111,30 +111,33 @@ class Vault:
         return self._led[0] + self.desk.ports.clock.now() - self._since_s
 
     def of(self, job: str) -> list[Saved]:
-        """Return what lives of a job have left to go on from, the newest first."""
+        """Return what incarnations of a job have left to be restored, the newest first."""
         found = [k.saved for k in self.states.values() if job in ("", k.saved.job)]
         found = [s for s in found if not s.removed]
         return sorted(found, key=lambda s: (s.made_s, s.life), reverse=True)
 
     def last_life(self, job: str) -> int:
-        """Return the highest number of a life of a job that a state tells of; 0 if none does."""
+        """Return the highest number of an incarnation that a state of a job names; 0: none."""
         heirs = (heir for heirs in self.heirs.values() for heir in heirs.values())
         found = [k.saved.life for k in self.states.values() if k.saved.job == job]
         return max([*found, *(heir.life for heir in heirs if heir.job == job)], default=0)
 
     def keeps(self, job: str, incarnation: str) -> Saved | None:
-        """Return what a life has left, unless it is on its way out."""
+        """Return what an incarnation has left, unless it is being removed."""
         kept = self.states.get(f"{job}/{incarnation}")
         return kept.saved if kept and not kept.saved.removed else None
 
     def may_sweep(self, job: str, incarnation: str) -> bool:
-        """Say whether nothing that a life has staged will be needed."""
+        """Say whether nothing that an incarnation has staged will be needed."""
         saved = self.keeps(job, incarnation)
         return not (saved and saved.unfinished) and f"{job}/{incarnation}" not in self.damaged
 
     def unwanted(self, job: str, incarnation: str, names: Iterable[str]) -> list[str]:
-        """Return which blobs go with the records of a life: its own that no state needs, and those
-        of lives that never began, because whoever wrote them died before their records."""
+        """Return which blobs go with the records of an incarnation.
+
+        They are its own that no state needs, and those of incarnations that never began, because
+        their leader died before their records.
+        """
         kept = {b for k in self.states.values() if not k.saved.removed for b in k.saved.blobs}
         begun = self.born(job) | self.bearing
         begun |= {k.saved.incarnation for k in self.states.values() if k.saved.job == job}
@@ -146,7 +149,7 @@ class Vault:
         ]
 
     def ending(self, job: JobRecord, pipelines: tuple[PipelineRecord, ...]) -> list[Put | Delete]:
-        """Return what is written with the end of a life: what it leaves, and what it has shown."""
+        """Return what is written with the end of an incarnation: what it leaves and has shown."""
         if job.status not in TERMINAL or not self.desk.settings.saves:
             return []
         saved = leave(job, pipelines, self.led_s())
@@ -161,7 +164,7 @@ class Vault:
         return changes
 
     def ended(self, life: str, revision: int) -> None:
-        """Hear that the end of a life is durable."""
+        """Note that the end of an incarnation is durable."""
         saved, noted = self._leaving.pop(life, (None, ()))
         if saved:
             self.states[saved.id] = Kept(saved, revision)
@@ -169,20 +172,20 @@ class Vault:
             self._note_heir(base, life, heir)
 
     def begins(self, job: JobRecord, bases: Iterable[str]) -> list[Put | Delete]:
-        """Return what is written with the begin of a life that makes states out of date."""
+        """Return what is written with the begin of an incarnation that outdates states."""
         heir = Heir(job.id, job.incarnation, job.life)
         return [_heir_change(base, heir.id, heir) for base in bases]
 
     def begun(self, job: JobRecord, bases: Iterable[str]) -> None:
-        """Hear that the begin of a life is durable."""
+        """Note that the begin of an incarnation is durable."""
         heir = Heir(job.id, job.incarnation, job.life)
         for base in bases:
             self._note_heir(base, heir.id, heir)
 
     def past(self, saved: Saved) -> list[Heir]:
-        """Return the lives that have shown more than a state holds, or that may do so yet.
+        """Return the incarnations that have shown more than a state holds, or that may do so yet.
 
-        A life that began from the same state as this one's is among them.
+        One that began from the same state as this one's is among them.
         """
         line, found = [saved.id], {}
         while True:
@@ -211,7 +214,7 @@ class Vault:
             return True
 
     async def tidy(self) -> None:
-        """Write down how long the cluster was led, and let go of what nobody needs, for ever."""
+        """Write down how long the cluster was led, and delete what is unneeded; never ends."""
         while True:
             await self._clear()
             await self.desk.ports.clock.sleep(self.desk.settings.tidy_s)
@@ -227,7 +230,7 @@ class Vault:
                     log.info("saved state %s of job %s: its time is over", saved.life, saved.job)
 
     def _outlived(self, now_s: float) -> list[Saved]:
-        """Return what nobody asked for longer, and of each job's failures all but the latest."""
+        """Return what no request keeps longer, and of each job's failures all but the latest."""
         found, seen = [], Counter[str]()
         for saved in self.of(""):
             asked = saved.kind is SavedKind.SAVEPOINT
@@ -239,7 +242,7 @@ class Vault:
 
     async def _clear(self) -> None:
         for kept in list(self.states.values()):
-            # As long as its life has a record its tasks may stage something.
+            # As long as its incarnation has a record its tasks may stage something.
             if kept.saved.removed and kept.saved.incarnation not in self.born(kept.saved.job):
                 await self._go(kept)
 
@@ -254,7 +257,7 @@ class Vault:
             if names:
                 await ports.durable("saved.drop", partial(ports.blobs.drop, *names))
         except (Unavailable, OutcomeUnknown):
-            return  # whoever cannot be reached is asked again
+            return  # it is tried again
         except UserError as error:
             log.warning("What job %s has staged is not removed: %s", saved.job, error)
         async with self.lock:
@@ -283,7 +286,7 @@ class Vault:
 def _over(
     job: JobRecord, pipelines: tuple[PipelineRecord, ...], states: dict[str, Kept]
 ) -> Heir | None:
-    """Return what a life has shown, or perhaps has; None if it is sure that it has not."""
+    """Return what an incarnation has shown, or perhaps has; None if it surely has not."""
     shown = tuple((p.number, p.commits.through) for p in pipelines if p.commits.through)
     if not shown and not any(p.commits.waiting for p in pipelines):
         return None

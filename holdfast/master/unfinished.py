@@ -1,4 +1,4 @@
-"""Show what a life has not finished: commit by commit, sink by sink, and what to do.  Pure.
+"""Show what an incarnation has not finished: commit by commit, sink by sink, and what to do.  Pure.
 
 The job's record knows which commits; what is staged for them is in their checkpoints, as long as
 the saved state keeps these.
@@ -19,7 +19,7 @@ from holdfast.master.commit_loop import by_sink, commit_user
 from holdfast.model.tree import Plain
 
 SHOWN_MAX = 10
-"""So many commits of a life are shown one by one, and so many names of what one has staged."""
+"""So many commits are shown one by one, and so many names of what one has staged."""
 
 WAITS = "complete and not visible"
 BEGUN = "complete, and perhaps under way when the job ended: it may be visible, or become so"
@@ -71,7 +71,7 @@ def unfinished(job: JobRecord, contents: Mapping[str, Content]) -> tuple[Unfinis
 def ways(job: JobRecord, kept: Saved | None, passed: str = "") -> tuple[str, ...]:
     """Return how to finish what is not, or to remove it.  `kept` is the saved state it is in."""
     if passed:
-        return (f"{passed[0].upper()}{passed[1:]}. These commits are that life's to finish.",)
+        return (f"{passed[0].upper()}{passed[1:]}. That incarnation finishes these commits.",)
     if kept is None:
         return ("Its saved state is removed, and with it what was staged: nothing can finish it.",)
     count = sum(len(_commits(one)) for one in job.abandoned)
@@ -103,10 +103,10 @@ def lines(left: tuple[Unfinished, ...], finish: tuple[str, ...]) -> Iterator[str
 
 
 def left_before(pipeline: PipelineRecord, left: Former, trouble: str | None) -> tuple[str, str]:
-    """Say which commit of the life before comes first, and who has to take it."""
+    """Say which commit of the former incarnation comes first, and which sink has to take it."""
     sinks = ", ".join(new for _, new in left.names)
     number = (left.unheard or left.waiting[0]).number
-    what = f"Pipeline {pipeline.number}: the life before has left "
+    what = f"Pipeline {pipeline.number}: the former incarnation has left "
     what += f"the listeners of commit {number}" if left.unheard else f"commit {number}"
     what += " to finish; no task starts before."
     what += f" What it waits for is: {trouble}" if trouble else ""
@@ -137,7 +137,7 @@ def _shown(
 
 
 def _texts(plain: Plain) -> Iterator[str]:
-    """Yield all texts in a committable: what a sink stages carries the name of its life."""
+    """Yield all texts in a committable: what a sink stages carries the name of its incarnation."""
     match plain:
         case str():
             yield plain

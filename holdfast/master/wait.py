@@ -32,7 +32,7 @@ async def unhurried(items: Iterable[T]) -> AsyncIterator[T]:
 
 
 class RestartBackoff:
-    """The rests of one pipeline's tasks.  A new leader waits anew: rather longer than shorter."""
+    """The rests of one pipeline's tasks.  A new leader waits again: rather longer than shorter."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

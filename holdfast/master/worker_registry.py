@@ -1,6 +1,6 @@
-"""The workers a leader has heard of, and what each said it holds.
+"""The workers a leader knows of, and what each said it holds.
 
-Soft state: workers say everything again with every heartbeat, and a new leader hears it all within
+Soft state: workers say everything again with every heartbeat, and a new leader has it all within
 one.  Comparing what a worker holds with what the records say is what makes things right; the
 messages in between only make them fast.
 """
@@ -20,12 +20,12 @@ Stand = tuple[int | None, float]
 
 @dataclass
 class WorkerState:
-    """A worker's last hello, when it came, and where each attempt that it holds stands.
+    """A worker's last heartbeat, when it came, and the progress of each attempt that it holds.
 
     `spoke_s` is when anything at all last came from it, though there was no time to take it in.
-    `holds` and `stands` are in the order of the hello; `lives` are the jobs of which it holds
+    `holds` and `stands` are in the order of the heartbeat; `lives` are the jobs of which it holds
     something, as (id, incarnation).  `agreed` is the edition of the roster with which all of it
-    was found to agree: as long as neither changes, nobody need compare again.
+    was found to agree: as long as neither changes, no new comparison is needed.
     """
 
     hello: Heartbeat
@@ -40,7 +40,7 @@ class WorkerState:
         self.spoke_s = max(self.spoke_s, self.at_s)
 
     def stand(self, key: TaskKey, attempt: int) -> Stand:
-        """Return where an attempt stands; nowhere if it is not held."""
+        """Return the progress of an attempt; none if it is not held."""
         pairs = zip(self.holds, self.stands, strict=True)
         return next((stand for one, stand in pairs if one == (key, attempt)), (None, 0.0))
 
@@ -65,7 +65,7 @@ class WorkerRegistry:
         return replaced
 
     def spoke(self, incarnation: str, now_s: float) -> None:
-        """Note that a worker in contact lives, whatever it says."""
+        """Note that a worker is in contact, whatever it says."""
         seen = self.seen.get(incarnation)
         if seen:
             seen.spoke_s = now_s
@@ -75,7 +75,7 @@ class WorkerRegistry:
         return {i: s.hello.trouble for i, s in self.seen.items() if s.hello.trouble}
 
     def overdue(self, now_s: float, patience_s: float, placed: set[str]) -> list[str]:
-        """Return incarnations that are lost: silent too long, or never heard though placed on."""
+        """Return incarnations that are lost: silent too long, or never seen though placed on."""
         silent = {i for i, s in self.seen.items() if now_s - s.spoke_s > patience_s}
         unheard = placed - set(self.seen) if now_s - self.since_s > patience_s else set()
         for incarnation in silent:
@@ -97,7 +97,7 @@ class WorkerRegistry:
         return rooms
 
     def holds(self, job: str, incarnation: str) -> bool:
-        """Say whether a worker in contact still holds a task of one life of a job."""
+        """Say whether a worker in contact still holds a task of one incarnation of a job."""
         return any((job, incarnation) in seen.lives for seen in self.seen.values())
 
     def standing(self, incarnation: str, now_s: float, longer_s: float) -> list[TaskReport]:
@@ -175,7 +175,7 @@ class Roster:
             self.waiting[keeper.key] = keeper
 
     def forget(self, keeper: PipelineKeeper) -> None:
-        """Let go of a pipeline's tasks as they were last noted."""
+        """Forget a pipeline's tasks as they were last noted."""
         for task in self._seen.pop(keeper.key, ()):
             if task.live and task.place:
                 self._take(task.place.incarnation, keeper.task_key(task.id), task)
@@ -187,7 +187,7 @@ class Roster:
         self.waiting.pop(keeper.key, None)
 
     def placed(self) -> set[str]:
-        """Return the worker incarnations that some task is placed on, or is to go on."""
+        """Return the worker incarnations that some task is placed on, or is to move to."""
         return {*self._on, *self._coming}
 
     def on(self, incarnation: str) -> Mapping[TaskKey, TaskRecord]:

@@ -23,7 +23,7 @@ class Role(StrEnum):
 
 
 class Guarantee(StrEnum):
-    """What a sink promises about each row, whoever is killed."""
+    """What a sink promises about each row, whichever process is killed."""
 
     EXACTLY_ONCE = "exactly-once"
     AT_LEAST_ONCE = "at-least-once"
@@ -66,7 +66,7 @@ class TaskPlan:
     """What one worker runs: the largest part of a pipeline that Spark must plan together.
 
     Stage ids, sources first, each after what feeds it.  A sink or transform that two tasks share
-    stands in both.  A `whole` task cannot be sliced: something in it needs all rows at once.
+    is in both.  A `whole` task cannot be sliced: something in it needs all rows at once.
     """
 
     id: str

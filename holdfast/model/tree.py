@@ -1,4 +1,4 @@
-"""A parsed job file: scalars, lists and blocks, each knowing where it stands.
+"""A parsed job file: scalars, lists and blocks, each knowing its place.
 
 All formats (HOCON, JSON, YAML, SQL) become this tree, so that checking and its error positions
 are written once.  A dotted key may be nested (`row.num = 1` as a block `row` with an entry `num`)
@@ -48,13 +48,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Keys in the order the file gives them; no key stands twice."""
+    """Keys in the order the file gives them; no key occurs twice."""
 
     entries: tuple[Entry, ...]
     place: SourceLocation
 
     def get(self, key: str) -> "Node | None":
-        """Return what stands under exactly this key, or None."""
+        """Return the value of exactly this key, or None."""
         return next((e.node for e in self.entries if e.key == key), None)
 
     def find(self, path: str) -> Entry | None:

@@ -1,6 +1,6 @@
 """Column types as job files name them, and how Spark spells each.
 
-A type is data: its kind, and for compound kinds what it is made of.  `parse_type` reads SeaTunnel's
+A type is data: its kind, and for compound kinds its parts.  `parse_type` reads SeaTunnel's
 notation (`decimal(10, 2)`, `map<string, array<int>>`, `{a = int, b = string}`), `Type.ddl` writes
 Spark's, and `from_spark` reads Spark's own JSON description back.
 """
@@ -118,7 +118,7 @@ def parse_type(text: str) -> Type:
     found = reader.type()
     reader.skip()
     if reader.at < len(text):
-        raise ValueError(f"'{text}' goes on after the type, at '{text[reader.at :]}'")
+        raise ValueError(f"'{text}' has more after the type, at '{text[reader.at :]}'")
     return found
 
 

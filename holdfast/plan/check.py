@@ -135,7 +135,7 @@ def _report_stray(entry: Entry, report: CheckReport) -> None:
     if is_env_option(entry.key):
         report.unknown(entry.place, f"{about}. Did you mean to put it into env {{ ... }}?")
     elif isinstance(entry.node, Scalar) and not hint:
-        report.warn(entry.place, f"{about}. It is used only where ${{{entry.key}}} stands.")
+        report.warn(entry.place, f"{about}. It is used only as ${{{entry.key}}}.")
     else:
         report.unknown(entry.place, f"{about}: {', '.join(TOP)} are.{hint}")
 

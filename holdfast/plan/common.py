@@ -1,4 +1,4 @@
-"""The options that every plug-in of a role takes, and how they are told from its own."""
+"""The options that every plug-in of a role takes, and how they are separated from its own."""
 
 import re
 from dataclasses import dataclass

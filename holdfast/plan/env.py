@@ -47,8 +47,8 @@ class EnvOptions:
     watermark_delay: float = option(0.0, key="watermark.delay.seconds", at_least=0)
     #: After how many seconds without rows a source does not hold the watermark back any more.
     watermark_idle: float = option(60.0, key="watermark.idle.seconds", at_least=0)
-    #: Seconds for which what the job leaves at a savepoint, a failure or a cancel is kept, to go on
-    #: from; 0: until it is removed.
+    #: How many seconds to keep what a savepoint, a failure or a cancel leaves to be restored; 0:
+    #: until it is removed.
     savepoint_retained: int = option(
         2_592_000, key="savepoint.retained.seconds", aliases=("savepoint.retained",), at_least=0
     )
@@ -114,7 +114,7 @@ NOT_USED = {
     "min_pause", "pipeline_concurrency", "sink_flush_interval", "retain", "error_handler",
     "transform_error_handler", "sink_error_handler",
 }  # fmt: skip
-"""Options that would change what a job does if we had them; a job that sets one hears of it."""
+"""Options that would change what a job does if we had them; a job that sets one gets a warning."""
 
 
 def read_env(block: Block, report: CheckReport) -> Env | None:
@@ -136,7 +136,7 @@ def read_env(block: Block, report: CheckReport) -> Env | None:
 
 
 def is_env_option(key: str) -> bool:
-    """Say whether a key that stands outside `env` belongs into it."""
+    """Say whether a key found outside `env` belongs into it."""
     return key in {k.split(".")[0] for k in _keys()} or key in ("spark", "flink")
 
 

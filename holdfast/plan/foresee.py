@@ -127,7 +127,7 @@ class _Task:
                 self._try(stage, partial(sink.refuse, table))
 
     def _inputs(self, stage: Stage) -> dict[str, tuple[Table, ...]] | None:
-        """Return what arrives from each stage before; None if one of them cannot be told."""
+        """Return what arrives from each stage before; None if one of them is unknown."""
         found = {i: self.seen.tables.get(i) for i in stage.inputs if i in self.task.stages}
         return None if None in found.values() else {i: t for i, t in found.items() if t is not None}
 

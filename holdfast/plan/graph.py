@@ -8,7 +8,7 @@ and sinks name what they read (`plugin_input`).  SeaTunnel has three rules, and 
 - *chain*: one source, several transforms, one sink.  Names may be missing, not wrong.
 - *graph*: all else.  Every name must be there, be right, and be used.
 
-Sources that share a name are read as one: whoever names it gets the rows of all of them.
+Sources that share a name are read as one: a stage that names it gets the rows of all of them.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -77,7 +77,7 @@ def _wire_loose(stages: Sequence[Ends], report: CheckReport) -> Links:
 def _warn_of_wrong(
     stage: Ends, name: Name, before: Sequence[Ends], others: bool, report: CheckReport
 ) -> None:
-    """Say what a name that nobody offers leads to."""
+    """Say what to do about a name that no stage offers."""
     if others:
         instead = "It is left out"
     else:
@@ -184,7 +184,7 @@ def _report_unread(stages: Sequence[Ends], links: Links, report: CheckReport) ->
             named = f"plugin_output '{stage.output.text}'" if stage.output else "output"
             report.error(
                 stage.at(stage.output),
-                f"{stage.about}: nobody reads its {named}. Name it as plugin_input of a transform"
+                f"{stage.about}: no stage reads its {named}. Name it as plugin_input of a transform"
                 f" or sink, or remove this {stage.role}.",
             )
 

@@ -1,6 +1,6 @@
 """What the sources and sinks of a planned job are known by.
 
-Found anew from the job file whenever it is needed, for the old job and the new one alike: so both
+Read again from the job file whenever it is needed, for the old job and the new one alike: so both
 are seen with the same eyes, also after an upgrade of Holdfast, and no record holds a copy.
 """
 

@@ -76,7 +76,7 @@ def parse_job(
 
 
 def format_of(file: str) -> Format:
-    """Return the format that a file's name tells; HOCON unless it says otherwise."""
+    """Return the format by the ending of a file's name; HOCON for unknown endings."""
     return _ENDINGS.get(PurePath(file).suffix.lower(), Format.HOCON)
 
 

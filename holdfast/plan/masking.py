@@ -17,7 +17,7 @@ _NAMES = re.compile(
     re.IGNORECASE,
 )
 _IN_TEXT = re.compile(
-    # Bounded where they could go back and forth: whoever writes a job chooses the text.
+    # Bounded where they could backtrack: the author of a job chooses the text.
     r"(?P<user>://[^/\s:@]{0,256}:)[^@\s]{1,2048}(?=@)"
     r"|(?P<key>(?:password|passwd|pwd|secret|token|(?:api|secret|access)[-_]?key)\s{0,9}=\s{0,9})"
     r"[^&;,\s]+",

@@ -1,7 +1,7 @@
 """Rewrite a job file in today's names: older names of options and plug-ins, and nothing else.
 
-The text is changed where a name stands; comments, order and layout stay.  A name that cannot be
-changed on the spot is told with its place.
+The text is changed only at the names; comments, order and layout stay.  A name that cannot be
+changed in place is reported with its place.
 """
 
 from collections.abc import Iterator, Sequence

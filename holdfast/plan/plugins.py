@@ -24,7 +24,7 @@ ROW_SETTINGS = (
     "spark.hadoop.", "spark.sql.parquet.", "spark.sql.csv.", "spark.sql.files.",
     "spark.sql.legacy.", "spark.sql.sources.", "spark.sql.session.", "spark.sql.ansi.",
 )  # fmt: skip
-"""Whoever sets one of these wants Spark's own readers and writers to do something."""
+"""A job that sets one of these wants Spark's own readers and writers to do something."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class TransformSelection:
         return self.default
 
     def join(self, inputs: Mapping[str, Tables]) -> Tables:
-        """Return the tables made from several inputs; only where `joins` is true."""
+        """Return the tables joined from several inputs; only where `joins` is true."""
         assert self.default is not None, "only a transform with options of its own can join"
         return self.default.join(inputs)
 
@@ -150,7 +150,7 @@ def _table_options(
                 " Name the table that these options are for.",
             )
         if path in found and entry:
-            report.error(entry.node.place, f"{where}: table '{path}' stands twice. Keep one.")
+            report.error(entry.node.place, f"{where}: table '{path}' occurs twice. Keep one.")
         rest = Block(tuple(e for e in block.entries if e is not entry), block.place)
         found[path] = read_options(kind.options_class, rest, where, report)
     return found

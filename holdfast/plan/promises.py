@@ -13,7 +13,7 @@ from holdfast.plan.plugins import stage_options
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A sink's guarantee.  `why` says why it is only at-least-once; "" where nobody said."""
+    """A sink's guarantee.  `why` says why it is only at-least-once; "" where that is not known."""
 
     guarantee: Guarantee
     why: str = ""
@@ -38,10 +38,10 @@ def promise_of(stage: Stage, registry: Registry) -> Promise | None:
 
 
 MEANINGS = {
-    "RECREATE_SCHEMA": "what is there is made anew",
-    "CREATE_SCHEMA_WHEN_NOT_EXIST": "what is missing is made",
+    "RECREATE_SCHEMA": "what is there is recreated",
+    "CREATE_SCHEMA_WHEN_NOT_EXIST": "what is missing is created",
     "ERROR_WHEN_SCHEMA_NOT_EXIST": "the job fails if it is missing",
-    "IGNORE": "what is missing is not made",
+    "IGNORE": "what is missing is not created",
     "DROP_DATA": "rows that are there are removed",
     "APPEND_DATA": "rows that are there stay",
     "ERROR_WHEN_DATA_EXISTS": "the job fails if there are rows",
@@ -57,7 +57,7 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a sink does with one table: where its rows go, and what becomes of them."""
+    """What a sink does with one table: where its rows go, and what happens to them."""
 
     table: str
     destination: str
@@ -65,7 +65,7 @@ class Written:
 
     @property
     def how(self) -> str:
-        """What becomes of rows that meet others, in words."""
+        """What happens to rows that meet others, in words."""
         writing = self.writing
         added = f"rows replace those with the same {', '.join(writing.keys)}"
         how = writing.how or (added if writing.keys else "rows are added")

@@ -1,6 +1,6 @@
 """Show a job: as a tree for a terminal, as a Mermaid diagram, as plain data.
 
-`registry` tells which options are secret and what each sink promises, `tables` what is known of the
+`registry` knows which options are secret and what each sink promises, `tables` what is known of the
 rows that leave each stage.
 """
 
@@ -278,7 +278,7 @@ def _written_data(one: Written) -> dict[str, Plain]:
 
 
 def _options_data(stage: Stage, registry: Registry) -> dict[str, Plain]:
-    """Return a stage's options, secrets masked; nobody can tell them apart without the plug-in."""
+    """Return a stage's options, secrets masked; all of them where the plug-in is unknown."""
     kind = registry.find(stage.role, stage.plugin)
     if kind is None:
         return {e.key: MASK for e in stage.options.entries if e.key != "plugin_name"}

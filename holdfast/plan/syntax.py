@@ -9,7 +9,7 @@ from holdfast.errors import JobFileProblem, SourceLocation
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
 
 DEPTH_MAX = 50
-"""How deep blocks and lists may nest: no job needs more, and Python's stack has an end."""
+"""How deep blocks and lists may nest: no job needs more, and Python's stack is finite."""
 
 SIZE_MAX = 1_000_000
 """How many characters substitutions may add to a job."""

@@ -1,7 +1,7 @@
 """Variables: what `-i name=value` gives, put in wherever a value says `${name}`.
 
 This happens after parsing, in every format and inside quoted text too.  A `${name:default}` needs
-no variable.  Sinks fill `${table_name}`, `${now}` and their like for each table or file, so these
+no variable.  Sinks fill `${table_name}`, `${now}` and such for each table or file, so these
 stay as they are.  Any other name that nothing answers is unset.
 """
 
@@ -40,7 +40,7 @@ def given_by(variables: Mapping[str, str]) -> Given:
 
 
 Unset = dict[str, SourceLocation]
-"""Names that nothing answers, and where each stands first."""
+"""Names that nothing answers, and where each occurs first."""
 
 
 def substitute(
@@ -48,7 +48,7 @@ def substitute(
 ) -> Node:
     """Return the tree with variables and defaults put in; note in `unset` what nothing answers.
 
-    `known` are names that are filled later, beside those of every sink.
+    `known` are names that are filled later, in addition to those of every sink.
     """
     match node:
         case Scalar(value=str(text)) if "${" in text:
@@ -88,7 +88,7 @@ def _of_file_names(block: Block) -> frozenset[str]:
 
 
 def typed(text: str, place: SourceLocation) -> Node:
-    """Return the value of a variable that stands alone: a list, a block, a number or text."""
+    """Return the value of a variable that is alone: a list, a block, a number or text."""
     inner = text.strip()
     if inner[:1] in _OPENERS and inner.endswith(_OPENERS[inner[0]]):
         try:
@@ -142,7 +142,7 @@ def _fill(node: Scalar, text: str, variables: Mapping[str, str]) -> Node:
 
 
 def _answer(found: re.Match[str], variables: Mapping[str, str]) -> str | None:
-    """Return what a placeholder stands for: the variable, else the default, else None."""
+    """Return the value of a placeholder: the variable, else the default, else None."""
     name, default = found[1], found[2]
     if name in RESERVED:
         return None
@@ -154,7 +154,7 @@ def _answer(found: re.Match[str], variables: Mapping[str, str]) -> str | None:
 
 
 def _double_quoted(text: str) -> str:
-    """Return a list or block with its 'single' quotes made double, as HOCON needs them."""
+    """Return a list or block with its 'single' quotes doubled, as HOCON needs them."""
     if '"' in text:
         return text
     return _SINGLE_QUOTED.sub(lambda m: json.dumps(m[1], ensure_ascii=False), text)

@@ -30,7 +30,7 @@ GATEWAY = "org.apache.spark.api.python.PythonGatewayServer"
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 
 CONNECTION = "_PYSPARK_DRIVER_CONN_INFO_PATH"
-"""The variable that tells the JVM where to write its port and secret."""
+"""The variable that names the file for the JVM's port and secret."""
 
 READY_S_MAX = 120
 """How long a JVM may take to open its port.  A loaded machine needs ten seconds."""
@@ -63,7 +63,7 @@ def spark_home() -> Path:
 
 
 OWN_JAR = Path(__file__).with_name("jars") / "holdfast.jar"
-"""What of ours runs inside the JVM; `make jar` makes it."""
+"""Our helper jar for the JVM; `make jar` builds it."""
 
 
 def spark_jars() -> list[str]:
@@ -146,7 +146,7 @@ class Jvm:
             advice = "It ran out of memory: set spark.driver.memory (or HOLDFAST_DRIVER_MEMORY)."
         elif code == -signal.SIGKILL:
             advice = (
-                "If nobody killed it, the machine ran out of memory: lower spark.driver.memory."
+                "If it was not killed, the machine ran out of memory: lower spark.driver.memory."
             )
         else:
             advice = f"Its log is {self.log_file}."
@@ -154,7 +154,7 @@ class Jvm:
         return Unavailable(f"Spark's Java process {why}. {advice}{tail}", code="spark.gone")
 
     def loss_soon(self, patience_s: float = 1.0) -> Unavailable | None:
-        """Return why the JVM is gone, or None if it lives on after that time."""
+        """Return why the JVM is gone, or None if it is alive after that time."""
         try:
             if not self.given_up:
                 self.process.wait(patience_s)
@@ -225,7 +225,7 @@ def _spawn(command: Command, environ: Mapping[str, str], log_file: Path) -> subp
 def _from_lasting_thread(
     launch: Callable[[], subprocess.Popen[bytes]],
 ) -> subprocess.Popen[bytes]:
-    """Start a process from a thread that lives as long as we do.
+    """Start a process from a thread that runs as long as this process.
 
     The kernel's "die with your parent" means the thread that forked, not the process.  The main
     thread lasts; a call from any other goes through a thread that is parked for good.
@@ -257,13 +257,13 @@ def _child_setup() -> Callable[[], None]:
         if prctl:
             prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
             if os.getppid() != parent:
-                os._exit(1)  # we died before the kernel heard
+                os._exit(1)  # we died before the kernel noted it
 
     return setup
 
 
 def _descendants(pid: int) -> dict[int, str]:
-    """Return the processes below `pid`, each with the time it started, which tells it from a later
+    """Return the processes below `pid`, each with the time it started, to tell it from a later
     process of the same number.  Empty where there is no /proc."""
     parents: dict[int, tuple[int, str]] = {}
     for folder in Path("/proc").glob("[0-9]*"):

@@ -1,7 +1,7 @@
 """The process from which Spark forks its Python workers: everything is imported before the fork.
 
 Spark runs this module with `spark.python.daemon.module`.  A worker of PySpark's own daemon imports
-Arrow anew, and collects garbage after every task.  Imported once and frozen, they cost a
+Arrow again, and collects garbage after every task.  Imported once and frozen, they cost a
 worker nothing, and the collection looks only at what the task left behind.  Not pandas,
 which takes longer than all the others and which none of our connectors uses.
 """

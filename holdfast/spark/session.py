@@ -2,7 +2,7 @@
 
 `begin` starts the JVM and returns at once, so that a job file is read and checked while Spark
 boots.  `SparkStartup.session` waits for what is left.  `stop` ends everything within a moment: in
-local mode there is nobody to say goodbye to, so the JVM is killed and its folder deleted.
+local mode no one waits for a goodbye, so the JVM is killed and its folder deleted.
 """
 
 import atexit
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 GOODBYE_S_MAX = 15
-"""How long a cluster, or a listener, may take to hear that we end."""
+"""How long a cluster, or a listener, may take to notice that we end."""
 
 LET_GO_S_MAX = 2
-"""How long PySpark may take to let go of a JVM that is about to be killed: a frozen one answers
-nobody."""
+"""How long PySpark may take to release a JVM that is about to be killed: a frozen one does not
+answer."""
 
 _LOG4J = """\
 rootLogger.level = warn
@@ -86,7 +86,7 @@ class SparkStartup:
         return self._session.done()
 
     def loss(self, patience_s: float = 0) -> Unavailable | None:
-        """Return why the JVM is gone, or None while it lives.
+        """Return why the JVM is gone, or None while it is alive.
 
         A broken connection is seen a moment before the process is gone; who asks after an error
         gives it a second.
@@ -97,7 +97,7 @@ class SparkStartup:
         with self._stopping:
             atexit.unregister(self._stop)
             if self.jvm.given_up:
-                self.jvm.kill()  # it answers nobody, and whoever spoke to it would wait
+                self.jvm.kill()  # it does not answer, and a caller would wait
             if self.settings.needs_goodbye and self._session.done() and self.jvm.is_alive:
                 _say_goodbye(self._session)
             with _detached(self.jvm):
@@ -273,7 +273,7 @@ def _refused(error: Exception, jvm: Jvm) -> UserError:
 def _connect(port: int, secret: str) -> Any:
     from pyspark.java_gateway import launch_gateway
 
-    # Told a port by these, PySpark joins a JVM instead of starting one.
+    # With a port in these, PySpark joins a JVM instead of starting one.
     told = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
     os.environ |= told
     try:
@@ -360,7 +360,7 @@ def _detached(jvm: Jvm) -> Iterator[None]:
             letting_go = threading.Thread(target=gateway.shutdown, daemon=True)
             letting_go.start()
             letting_go.join(LET_GO_S_MAX)
-        # From here on nobody tells the JVM about objects that Python drops.
+        # From here on the JVM does not learn of objects that Python drops.
         gateway._gateway_client.is_connected = False
     yield
     if server:

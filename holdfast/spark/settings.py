@@ -1,7 +1,7 @@
 """The Spark settings Holdfast runs with, and why each is there.
 
 A job's own `spark.*` settings win over ours, with three exceptions: what sizes a cluster has no
-meaning where there is none; `local` means all cores, as one core helps nobody; and what would
+meaning where there is none; `local` means all cores, as one core is too few; and what would
 start another kind of Spark is refused.
 """
 
@@ -57,10 +57,10 @@ LOCAL_CONF = {
     # From 32 files on, Spark would list them with a task for each, which takes seconds.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",
-    # Local disks without a process for each mode that is set, and without checksums that nobody
+    # Local disks without a process for each mode that is set, and without checksums that no one
     # reads: a quarter of a small slice.
     "spark.hadoop.fs.file.impl": "holdfast.LocalFiles",
-    # Nobody else calls this Spark, and a name lookup may hang.
+    # No other process calls this Spark, and a name lookup may hang.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
@@ -228,7 +228,7 @@ def _jars(asked: str) -> tuple[tuple[str, ...], bool]:
 
 def _class_path(asked: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[str]:
     yield from filter(None, asked.get("spark.driver.extraClassPath", "").split(os.pathsep))
-    # Where core-site.xml, hive-site.xml and the like are, as for Spark's own scripts.
+    # Where core-site.xml, hive-site.xml and other such files are, as for Spark's own scripts.
     for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR"):
         if environ.get(name):
             yield environ[name]

@@ -2,7 +2,7 @@
 
 Java 25 writes it when a JVM that recorded itself ends (`-XX:AOTCacheOutput`); Java 17 and 21 write
 an archive of loaded classes, which helps less.  A cache belongs to one Java, one Spark and one set
-of flags, and its name says which.  It counts once its size is noted beside it, so one that was cut
+of flags, and its name says which.  It counts once its size is noted next to it, so one that was cut
 short is never used; the JVM checks the rest itself, and starts without a cache that does not fit.
 
 HOLDFAST_AOT=off does without; HOLDFAST_AOT=use uses a cache but never makes one behind your back.
@@ -30,7 +30,7 @@ FREE_BYTES_MIN = 2 << 30
 RETRY_S = 3600
 
 NO_PROFILES = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-AOTRecordTraining", "-XX:-AOTReplayTraining")
-"""A cache without the profiles of the little jobs that made it: see decision 0003."""
+"""A cache without the profiles of the little jobs that trained it: see decision 0003."""
 
 _running: list[subprocess.Popen[bytes]] = []
 """Trainers in the background.  Kept, because Python complains about children that it forgets."""
@@ -48,7 +48,7 @@ def cache_path(found: Java) -> Path:
 
 
 def is_whole(cache: Path) -> bool:
-    """Say whether a cache is there, and as long as it was when it was made."""
+    """Say whether a cache is there, and as long as when it was written."""
     noted = _size_note(cache)
     return cache.exists() and noted.exists() and noted.read_text() == str(cache.stat().st_size)
 

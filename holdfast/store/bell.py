@@ -4,7 +4,7 @@ import asyncio
 
 
 class Bell:
-    """Wake everybody who waits.  Whoever takes `next` before looking misses no ring after it."""
+    """Wakes all that wait.  A reader that takes `next` before looking misses no later ring."""
 
     def __init__(self) -> None:
         self.next = asyncio.Event()

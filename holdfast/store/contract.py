@@ -2,9 +2,9 @@
 
 A store is an ordered map from text keys to bytes with one revision counter.  `commit` is the only
 way to write: it checks guards and applies changes as one step, or does nothing.  Leadership falls
-out of it: whoever creates the leader key under a lease leads, the revision of that commit is the
-term, and every later write of the leader is guarded by that key still having that revision.  A
-deposed leader can therefore send what it likes; nothing of it is applied.
+out of it: the master that creates the leader key under a lease leads, the revision of that commit
+is the term, and every later write of the leader is guarded by that key still having that revision.
+A deposed leader can therefore send what it likes; nothing of it is applied.
 
 Reads are linearizable: a read that starts after a commit was answered sees it.  Time is the
 store's own and never goes back; no client's wall clock decides anything.
@@ -98,8 +98,8 @@ class Store(Protocol):
 
     Any method may raise `Unavailable`.  From `commit` and the lease methods that means nothing was
     done; where it cannot be known whether something was done they raise `OutcomeUnknown`, and the
-    caller reads back before it decides anything.  No call waits for ever.  A call whose caller is
-    cancelled may still be carried out.  A closed store is `Unavailable`.
+    caller reads back before it decides anything.  No call waits without a bound.  A call whose
+    caller is cancelled may still be carried out.  A closed store is `Unavailable`.
     """
 
     async def get(self, key: str) -> Item | None:
@@ -117,9 +117,9 @@ class Store(Protocol):
         """
 
     def watch(self, prefix: str, after: int) -> AsyncGenerator[list[Change], None]:
-        """Yield changes below a prefix made after a revision, one list a revision, none skipped.
+        """Yield changes below a prefix after a revision, one list a revision, none skipped.
 
-        A list is sorted by key.  Goes on by itself after an outage.  Raises `Compacted` where
+        A list is sorted by key.  Continues by itself after an outage.  Raises `Compacted` where
         history is missing.  Wrap it in `contextlib.aclosing`: it holds a connection.
         """
 
@@ -127,14 +127,14 @@ class Store(Protocol):
         """Return a new lease that lapses unless kept within `ttl_s`; never the same one again.
 
         It never lapses early.  It may last longer: etcd counts whole seconds, two at least, and
-        starts the time anew when its leader changes.
+        starts the time again when its leader changes.
         """
 
     async def keep_lease(self, lease: int) -> None:
-        """Start the lease's time anew.  Raises `LeaseLost` if it has lapsed."""
+        """Start the lease's time again.  Raises `LeaseLost` if it has lapsed."""
 
     async def revoke_lease(self, lease: int) -> None:
         """End a lease at once, with the keys that hang on it, in one revision.  Repeatable."""
 
     async def close(self) -> None:
-        """Let go of connections and files.  Repeatable."""
+        """Release connections and files.  Repeatable."""

@@ -41,7 +41,7 @@ HOST = re.compile(r"([\w.-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?")
 
 
 class EtcdStore:
-    """A store in etcd.  Made inside an event loop."""
+    """A store in etcd.  Created inside an event loop."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class EtcdStore:
     ) -> None:
         """Name the servers as `http://host:port`; `tls` is for `https://`.
 
-        A call is tried for `timeout_s` at each server that could answer it.  A watch that heard
+        A call is tried for `timeout_s` at each server that could answer it.  A watch that received
         nothing for `silence_s` asks whether its server is still part of the cluster.
         """
         self._gateway = Gateway(list(endpoints), timeout_s, tls, user, password)
@@ -112,7 +112,7 @@ class EtcdStore:
         if not guards and not changes:
             return (await self._range({"key": _b64(b"-"), "keys_only": True}))[1]
         # Without a linearizable read or a write in it, etcd answers from what a member happens to
-        # know, which may be old: a deposed leader would be told that it still leads.
+        # know, which may be old: it would say that a deposed leader still leads.
         look = {"request_range": {"key": _b64((*guards, *changes)[0].key.encode())}}
         body = {
             "compare": [_compare(guard) for guard in guards],
@@ -124,7 +124,7 @@ class EtcdStore:
         return revision if answer.get("succeeded") else None
 
     async def watch(self, prefix: str, after: int) -> AsyncGenerator[list[Change], None]:
-        """Yield changes below a prefix made after a revision, one list a revision."""
+        """Yield changes below a prefix after a revision, one list a revision."""
         check_prefix(prefix)
         start, end = _bounds(prefix)
         keys = {"key": _b64(start), "range_end": _b64(end)}
@@ -148,7 +148,7 @@ class EtcdStore:
     async def _stream(
         self, endpoint: str, keys: dict[str, str], after: int
     ) -> AsyncGenerator[list[Change], None]:
-        """Yield what one endpoint tells until it has no more to say."""
+        """Yield what one endpoint sends until it ends."""
         body = {"create_request": {**keys, "start_revision": str(after + 1), "fragment": True}}
         pending: list[Change] = []
         told = self._gateway.stream(endpoint, "/v3/watch", body, self._silence_s)
@@ -177,7 +177,7 @@ class EtcdStore:
         return int((await self._gateway.write("/v3/lease/grant", body))["ID"])
 
     async def keep_lease(self, lease: int) -> None:
-        """Start the lease's time anew."""
+        """Start the lease's time again."""
         self._floor.at()
         answer = await self._gateway.write("/v3/lease/keepalive", {"ID": str(lease)})
         if int(answer.get("TTL", 0)) <= 0:
@@ -192,7 +192,7 @@ class EtcdStore:
             return
 
     async def close(self) -> None:
-        """Let go of all connections, and end the watches."""
+        """Release all connections, and end the watches."""
         self._floor.closed = True
         await self._gateway.close()
 

@@ -136,7 +136,7 @@ class Gateway:
         Lines are cut here, because aiohttp refuses lines as long as a value may be.
         """
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S)
-        # Without a leader a member hears nothing new; with this header it says so and hangs up.
+        # Without a leader a member receives nothing new; with this header it says so and hangs up.
         headers = await self._headers(endpoint) | {"Grpc-Metadata-hasleader": "true"}
         async with self._session.post(
             endpoint + path, data=_sent(body), headers=headers, timeout=timeout
@@ -237,11 +237,12 @@ class Gateway:
 
     def _unknown(self, error: Exception) -> OutcomeUnknown:
         return OutcomeUnknown(
-            f"{self.name} did not say whether a change was made: {_say(error)}.", code="store.etcd"
+            f"{self.name} did not say whether a change was applied: {_say(error)}.",
+            code="store.etcd",
         )
 
     async def close(self) -> None:
-        """Let go of all connections, also under those who wait for a stream."""
+        """Release all connections, also those of readers that wait for a stream."""
         for answer in self._streams:
             answer.close()
         await self._session.close()

@@ -26,7 +26,7 @@ class Floor:
         if revision < floor:
             self._lost = HistoryLost(
                 f"{self._name} is at revision {revision} after it was at {floor}: a failover or a"
-                " restore lost commits. Find out what was lost, then start Holdfast anew.",
+                " restore lost commits. Find out what was lost, then start Holdfast again.",
                 code="store.lost",
             )
             raise self._lost

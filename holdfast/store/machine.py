@@ -1,6 +1,6 @@
 """What a store in a file needs to know of the machine it runs on.
 
-All processes of a machine share one clock that never goes back, and it starts anew with each boot.
+All processes of a machine share one clock that never goes back, and it starts at 0 with each boot.
 """
 
 import os
@@ -31,7 +31,7 @@ def this_machine() -> HostInfo:
 
 
 def uptime_s() -> float:
-    """Return the seconds since this machine started, sleep included where the system tells."""
+    """Return the seconds since this machine started, sleep included where the system reports it."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 

@@ -143,7 +143,7 @@ class MemoryStore:
         return memory.apply(changes)
 
     async def watch(self, prefix: str, after: int) -> AsyncGenerator[list[Change], None]:
-        """Yield changes below a prefix made after a revision, one list a revision."""
+        """Yield changes below a prefix after a revision, one list a revision."""
         check_prefix(prefix)
         while True:
             memory = self._settled()
@@ -151,7 +151,7 @@ class MemoryStore:
             for made in memory.changes(prefix, after):
                 yield made
                 after = made[0].revision
-            # A change made while the reader was busy has rung the bell already.
+            # A change while the reader was busy has rung the bell already.
             await wait(ring, memory.lapse_in())
 
     async def grant_lease(self, ttl_s: float) -> int:
@@ -163,7 +163,7 @@ class MemoryStore:
         return memory.leases_granted
 
     async def keep_lease(self, lease: int) -> None:
-        """Start the lease's time anew."""
+        """Start the lease's time again."""
         memory = self._settled()
         held = memory.leases.get(lease)
         if held is None:

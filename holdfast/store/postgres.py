@@ -2,7 +2,7 @@
 
 All calls of a process go over one connection, one after the other; each watch has its own, which
 LISTENs and catches up by revision, so that a lost notification costs a second and never a change.
-A request goes on when its caller is cancelled, as it would on a server.
+A request continues when its caller is cancelled, as it would on a server.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ LINE_ERRORS = (psycopg.OperationalError, psycopg.InterfaceError)
 
 
 class Line:
-    """A connection.  Made by `dial`; one question at a time."""
+    """A connection.  Created by `dial`; one question at a time."""
 
     def __init__(self, connection: psycopg.AsyncConnection[Row], timeout_s: float) -> None:
         self._connection = connection
@@ -75,7 +75,7 @@ class Line:
     async def ask(self, query: sql.SQL | sql.Composed, values: tuple[Any, ...] = ()) -> list[Row]:
         """Ask one thing.  Raises psycopg's errors; one without an SQLSTATE is a lost line.
 
-        A caller who is cancelled meanwhile hangs up: the answer would belong to nobody.
+        A caller who is cancelled meanwhile hangs up: no one would take the answer.
         """
         timer = asyncio.get_running_loop().call_later(self._timeout_s, self.hang_up)
         answer = asyncio.ensure_future(self._connection.execute(query, values or None))
@@ -95,7 +95,7 @@ class Line:
             pass
 
     def hang_up(self) -> None:
-        """Cut the connection under whoever waits on it."""
+        """Cut the connection, also under a call that waits on it."""
         if not self.up:
             return
         # The descriptor belongs to libpq; a copy of it can shut the connection they share.
@@ -107,7 +107,7 @@ class Line:
                 return
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Release the connection."""
         await self._connection.close()
 
 
@@ -153,7 +153,7 @@ HOPELESS = ("28", "3D", "3F", "42")
 
 
 class PostgresStore:
-    """A store in a schema of a database.  Made by `open`."""
+    """A store in a schema of a database.  Created by `open`."""
 
     def __init__(
         self, address: dict[str, Any], schema: str, timeout_s: float, history_revisions: int
@@ -208,7 +208,7 @@ class PostgresStore:
         if version != VERSION:
             raise UserError(
                 f"The store in schema {schema} of {self._name} has version {version}; this"
-                f" Holdfast knows {VERSION}. Use the Holdfast that made it, or another schema.",
+                f" Holdfast knows {VERSION}. Use the Holdfast that created it, or another schema.",
                 code="store.version",
             )
 
@@ -234,7 +234,7 @@ class PostgresStore:
             # Without values, all of it is one transaction.
             await line.ask(script)
         except psycopg.errors.DuplicateTable:
-            # Another process was faster, and has made all of it.
+            # Another process was faster, and has created all of it.
             return
 
     async def get(self, key: str) -> Item | None:
@@ -279,7 +279,7 @@ class PostgresStore:
         return revision if outcome == "done" else None
 
     async def watch(self, prefix: str, after: int) -> AsyncGenerator[list[Change], None]:
-        """Yield changes below a prefix made after a revision, one list a revision."""
+        """Yield changes below a prefix after a revision, one list a revision."""
         check_prefix(prefix)
         line: Line | None = None
         try:
@@ -328,7 +328,7 @@ class PostgresStore:
         return int(rows[0][0])
 
     async def keep_lease(self, lease: int) -> None:
-        """Start the lease's time anew."""
+        """Start the lease's time again."""
         self._floor.at()
         rows = await self._call("keep_lease(%s, %s)", lease, writes=True)
         if not rows[0][0]:
@@ -340,7 +340,7 @@ class PostgresStore:
         await self._call("revoke_lease(%s, %s)", lease, writes=True)
 
     async def close(self) -> None:
-        """Let go of all connections; requests and watches under way fail."""
+        """Release all connections; requests and watches under way fail."""
         self._floor.closed = True
         for line in (self._line, *self._watches):
             if line:

@@ -2,10 +2,10 @@
 
 Each call of the store is one call of one function here: one round trip, one transaction.  Every
 write first updates the only row of `meta`, so writers take turns in commit order and revisions have
-no gaps.  Lapsed leases are dropped by whoever comes first, before it does anything else.
+no gaps.  Lapsed leases are dropped by the next call, before it does anything else.
 
 Store time is a number of seconds that follows the server's clock forwards only: when that clock is
-set back, store time stands still for that moment and goes on from there.
+set back, store time stops for that moment and continues from there.
 """
 
 VERSION = 1

@@ -4,7 +4,7 @@ All work on the file is done by one thread, so the event loop never waits for a 
 come while the disk is busy with one share the next transaction: a disk takes as long for twenty
 small ones as for one.  Processes
 that write at the same time take turns; each waits a bounded time for its turn.  A watch of this
-process hears of its own commits at once and looks for those of other processes every 50 ms.
+process sees its own commits at once and looks for those of other processes every 50 ms.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class _Call:
 
 
 class SqliteStore:
-    """A store in a file.  Made by `open`."""
+    """A store in a file.  Created by `open`."""
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self._path = path
@@ -73,7 +73,7 @@ class SqliteStore:
         history_revisions: int = HISTORY_REVISIONS,
         machine: HostInfo | None = None,
     ) -> "SqliteStore":
-        """Open a file, made if it is not there yet.
+        """Open a file; create it if it is not there yet.
 
         Raises `UserError` if the file is damaged, of another program or version, or not on a
         local file system.
@@ -111,7 +111,7 @@ class SqliteStore:
         return await self._write(SqliteFile.commit, guards, changes)
 
     async def watch(self, prefix: str, after: int) -> AsyncGenerator[list[Change], None]:
-        """Yield changes below a prefix made after a revision, one list a revision."""
+        """Yield changes below a prefix after a revision, one list a revision."""
         check_prefix(prefix)
         while True:
             ring = self._bell.next
@@ -137,7 +137,7 @@ class SqliteStore:
         return await self._write(SqliteFile.grant_lease, ttl_s)
 
     async def keep_lease(self, lease: int) -> None:
-        """Start the lease's time anew."""
+        """Start the lease's time again."""
         await self._write(SqliteFile.keep_lease, lease)
 
     async def revoke_lease(self, lease: int) -> None:
@@ -145,7 +145,7 @@ class SqliteStore:
         await self._write(SqliteFile.revoke_lease, lease)
 
     async def close(self) -> None:
-        """Let go of the file, after what was asked before."""
+        """Release the file, after all earlier calls."""
         if not self._closed:
             self._closed = True
             self._bell.ring()
@@ -159,7 +159,7 @@ class SqliteStore:
         try:
             return await self._run(method, *args, **kwargs)
         except OutcomeUnknown as error:
-            # A read drops lapsed leases on its way, which whoever comes next will do as well.
+            # A read drops lapsed leases on its way; the next call will do so as well.
             raise Unavailable(str(error), code=error.code) from error
 
     async def _write(
@@ -215,7 +215,7 @@ def _answer(file: SqliteFile, calls: list[_Call]) -> None:
             results = file.together([partial(call.run, file) for call in calls])
         else:
             results = [call.run(file) for call in calls]
-    except BaseException as error:  # noqa: BLE001  whoever waits gets it, whatever it is
+    except BaseException as error:  # noqa: BLE001  the waiting caller gets it, whatever it is
         for call in calls:
             call.answer.set_exception(error)
         return

@@ -3,7 +3,7 @@
 Every write is one immediate transaction with `synchronous=FULL`, or one part of a transaction that
 several of them share: what was answered survives kill -9 and a loss of power.  Revision, history
 and leases are in the file, so any number of processes of one machine may open it.  Lapsed leases
-are dropped by whoever comes first, before it does anything else, so nobody ever sees a key whose
+are dropped by the next call, before it does anything else, so no reader ever sees a key whose
 lease has lapsed.
 """
 
@@ -65,7 +65,7 @@ PASSING = (
 
 
 def open_file(path: Path, machine: HostInfo, patience_s: float) -> apsw.Connection:
-    """Return a connection to a store file, made if it is not there yet."""
+    """Return a connection to a store file; create the file if it is not there yet."""
     _refuse_network(path)
     with explained(path):
         try:
@@ -186,7 +186,7 @@ def _adopt(db: apsw.Connection, path: Path) -> None:
 
 
 def _notice_boot(db: apsw.Connection, machine: HostInfo) -> None:
-    """Lapse all leases if the machine was started anew: its clock began again at 0."""
+    """Lapse all leases if the machine was restarted: its clock began again at 0."""
     boot, opened_s = db.execute("select boot, opened_s from meta").get
     now = machine.seconds()
     if boot != machine.boot or now < opened_s:
@@ -261,7 +261,7 @@ class SqliteFile:
         return lease
 
     def keep_lease(self, lease: int) -> None:
-        """Start the lease's time anew."""
+        """Start the lease's time again."""
         update = "update leases set deadline_s = ttl_s + ? where id = ? returning id"
         with explained(self.path), self._transaction():
             kept = self._one(update, self._machine.seconds(), lease)
@@ -275,7 +275,7 @@ class SqliteFile:
             self._drop_lapsed()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         self._db.close()
 
     def _holds(self, guard: Guard) -> bool:

@@ -74,5 +74,5 @@ def decode(frame: bytes) -> ToWorker | ToLeader:
         if name not in _DECODERS:
             raise FrameUnreadable(f"There is no message '{name}'.", code="wire.unknown")
         return _DECODERS[name].decode(body)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise FrameUnreadable(f"A message cannot be read: {error}.", code="wire.damaged") from error

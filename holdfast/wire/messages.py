@@ -15,7 +15,7 @@ from holdfast.model.tree import Plain
 
 
 class TaskKey(msgspec.Struct, frozen=True, order=True):
-    """Which task of which life of which job.  An attempt of it is named beside it.
+    """Which task of which incarnation of which job.  Its attempt is named separately.
 
     Heartbeats name thousands: a struct is read, compared and hashed faster than a dataclass.
     """
@@ -27,10 +27,10 @@ class TaskKey(msgspec.Struct, frozen=True, order=True):
 
 
 class TaskReport(msgspec.Struct, frozen=True):
-    """One attempt on a worker: it runs, or it failed and the leader has not yet heard.
+    """One attempt on a worker: it runs, or it failed and the leader has not yet received it.
 
-    `progress` grows whenever the task gets on, rows or not; None from a worker that cannot say.
-    `fatal`: the failure is one that trying again does not mend.  `read`, `written` and
+    `progress` grows whenever the task makes progress, rows or not; None from a worker that cannot
+    say.  `fatal`: the failure is one that trying again does not mend.  `read`, `written` and
     `rejected` are rows so far, and `stack` is where the failure came from: for people to see.
     """
 
@@ -60,8 +60,8 @@ class Heartbeat:
     """Everything a worker is and holds; sent on connecting and with every heartbeat.
 
     `sequence` grows with each, so that a late one is not taken for the present.  `load` is for
-    people to see; None from a worker that cannot say.  `leaving`: it was told to end, and waits
-    for its tasks to go on elsewhere.  `trouble` says what is wrong with its Spark, and `silent_s`
+    people to see; None from a worker that cannot say.  `leaving`: it was asked to end, and waits
+    for its tasks to move.  `trouble` says what is wrong with its Spark, and `silent_s`
     for how long that has not answered.  `looks`: it knows the order LookAtJob.
     """
 
@@ -84,8 +84,8 @@ class DeployTask:
     """Run this attempt, unless it runs already.
 
     Positions are None for a fresh start, else those of checkpoint `restored` (0: of a savepoint of
-    an earlier life), and `counts` the counters that go with them.  `opened` are the tables that had
-    their save modes by then, in all tasks; None if the state cannot say: then all have.
+    an earlier incarnation), and `counts` the counters that go with them.  `opened` are the tables
+    that had their save modes by then, in all tasks; None if the state cannot say: then all have.
     """
 
     term: int
@@ -101,9 +101,9 @@ class DeployTask:
 
 @dataclass(frozen=True, slots=True)
 class StopTask:
-    """Give up this attempt, and forget a failure that was heard.
+    """Give up this attempt, and forget a failure that was reported.
 
-    `gone`: the job's records are no more, so whatever the attempt has staged and nobody committed
+    `gone`: the job's records are no more, so what the attempt has staged and no leader committed
     will never be wanted; its worker removes it.
     """
 
@@ -162,7 +162,7 @@ class SourceEndAck:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatAck:
-    """The leader's answer to a hello: it leads in this term and has heard.
+    """The leader's answer to a heartbeat: it leads in this term and has received it.
 
     `leave`: a worker that wants to end may do so now.
     """
@@ -190,7 +190,7 @@ class LookAtJob:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The answer to LookAtJob.  `failure`: why it is not whole; what was found by then is told."""
+    """The answer to LookAtJob.  `failure`: why it is not whole; what was found by then is in it."""
 
     term: int
     worker: str

@@ -1,4 +1,4 @@
-"""A worker: holds attempts, tells the leader all about them, and does what the leader says.
+"""A worker: holds attempts, reports them to the leader, and follows its orders.
 
 Everything here runs on the event loop and never blocks.  Attempts run in threads (`attempt.py`),
 and one helper thread talks to Spark for them: it cancels what must stop and looks how far the rest
@@ -129,7 +129,7 @@ STOPPED_KEPT = 10_000
 """How many attempts that were stopped are remembered: late orders for them must not start them."""
 
 STOP_S_MAX = 20.0
-ORPHANED = "no leader was heard for too long"
+ORPHANED = "no leader was in contact for too long"
 
 log = logging.getLogger("holdfast")
 
@@ -143,7 +143,7 @@ class WorkerSettings:
 
 
 def _silent(*_about: Any, **_facts: Any) -> None:
-    """Hear, and do nothing."""
+    """Ignore it."""
 
 
 class Worker:
@@ -193,7 +193,7 @@ class Worker:
         self._looks = Looks(WorkerId(name, incarnation), run)
 
     async def run(self) -> None:
-        """Beat, and give up every task if no leader is heard for too long."""
+        """Beat, and give up every task if no leader is in contact for too long."""
         self._start_helper()
         self._heard_s = time.monotonic()
         while True:
@@ -204,7 +204,7 @@ class Worker:
                 self._give_all_up()
 
     async def stop(self) -> None:
-        """Stop all attempts and wait for their threads, but not for ever."""
+        """Stop all attempts and wait for their threads, up to a bound."""
         for attempt in list(self.attempts.values()):
             self._leave(attempt, "stopped")
         deadline_s = time.monotonic() + STOP_S_MAX
@@ -214,7 +214,7 @@ class Worker:
         self._helper.close()
 
     def leave(self) -> None:
-        """Say that this process is to end; its tasks go on elsewhere, then `released` is set."""
+        """Say that this process is to end; its tasks move, then `released` is set."""
         self.leaving = True
         self.beat()
 
@@ -239,7 +239,7 @@ class Worker:
         if message.term < self.term:
             return
         if message.term > self.term:
-            # A confirmation counts in its term: the new leader is told everything again.
+            # A confirmation counts in its term: the new leader gets everything again.
             for attempt in self.attempts.values():
                 attempt.confirmed.clear()
         self.term = message.term
@@ -297,7 +297,7 @@ class Worker:
         facts = _task(order.key, order.attempt)
         self._note("start", **facts, worker=self.incarnation, positions=order.positions)
         attempt.start()
-        # The leader need not wait for the next beat to hear that it runs.
+        # The leader need not wait for the next beat to know that it runs.
         self.beat()
 
     def _said_again(self, order: DeployTask) -> None:
@@ -335,7 +335,7 @@ class Worker:
             self._helper.cancel_soon(self._leaving)
 
     def _left(self, attempt: Attempt) -> None:
-        """Let go of an attempt whose thread has ended."""
+        """Release an attempt whose thread has ended."""
         if not attempt.gone:
             self._leaving.remove(attempt)
             self.beat()
@@ -345,7 +345,7 @@ class Worker:
         sweep.add_done_callback(self._sweeps.discard)
 
     async def _sweep(self, attempt: Attempt) -> None:
-        """Remove what a life that is gone has staged here, in a thread; then let go of it."""
+        """Remove what a deleted incarnation has staged here, in a thread; then release it."""
         try:
             await asyncio.to_thread(sweep_life, attempt)
         finally:
@@ -361,7 +361,7 @@ class Worker:
             self._tell(BarrierAck(self.term, barrier.key, again))
 
     def _news(self, news: News) -> None:
-        """Pass on what a thread has to say; one that is told to stop has nothing to say."""
+        """Pass on what a thread has to say; one that is to stop has nothing to say."""
         attempt = news.attempt
         current = self.attempts.get(attempt.key) is attempt
         match news:
@@ -383,7 +383,7 @@ class Worker:
                     self.beat()
 
     def _give_all_up(self) -> None:
-        """Stop everything, but keep holding it: the next leader must hear that it runs no more."""
+        """Stop everything, but keep holding it: the next leader must learn that it runs no more."""
         for attempt in [a for a in self.attempts.values() if a.failure is None]:
             attempt.give_up(ORPHANED)
             self._end(attempt, "orphaned")
@@ -394,7 +394,7 @@ class Worker:
         self._on_end(attempt)
 
     def _tell_ends(self) -> None:
-        """Say again which sources are at their end, as long as nobody has confirmed it."""
+        """Say again which sources are at their end, as long as no leader has confirmed it."""
         for attempt in [a for a in self.attempts.values() if a.failure is None]:
             for source in sorted(attempt.at_end - attempt.confirmed):
                 self._tell_end(attempt, source)
@@ -408,7 +408,7 @@ class Worker:
 
 
 def _post(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
-    """Have the event loop do something; a thread that outlives it has nobody left to tell."""
+    """Have the event loop do something; a thread that outlives it is ignored."""
     try:
         loop.call_soon_threadsafe(call)
     except RuntimeError:

@@ -1,8 +1,8 @@
 """One attempt of one task, in a thread of its own: slices, and between them the leader's barriers.
 
 The thread never waits for the leader.  What it has to say (an answer, an end, that it is over) it
-posts to the event loop, where the worker passes it on; what it hears (a barrier, a stop) lies in a
-mailbox of one, because only the latest barrier counts.  A failure is kept until it was heard.
+posts to the event loop, where the worker passes it on; what it receives (a barrier, a stop) is in a
+mailbox of one, because only the latest barrier counts.  A failure is kept until it is confirmed.
 """
 
 import logging
@@ -123,7 +123,7 @@ def _no_loss(_patience_s: float) -> Unavailable | None:
 
 
 def _pass(_name: str) -> None:
-    """Pass a named moment that nobody waits for."""
+    """Pass a named moment that no test waits for."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class WorkerRuntime:
     """What attempts need of their process: connectors, and a Spark that may still be starting.
 
     `session` waits for it, in a task's thread.  `loss` says why it is gone, waiting so long for
-    that to show; None while it lives.  `pass_now` is where a test may stop a thread.
+    that to show; None while it is there.  `pass_now` is where a test may stop a thread.
     """
 
     registry: Registry
@@ -263,14 +263,14 @@ class Attempt:
         )  # fmt: skip
 
     def give_up(self, failure: str) -> None:
-        """Fail it from outside: the leader must hear that it runs no more."""
+        """Fail it from outside: the leader must learn that it runs no more."""
         self.failure = failure
         self.stop()
 
     def _live(self) -> None:
         try:
             self._work()
-        except BaseException as error:  # noqa: BLE001  it is kept, and the leader hears of it
+        except BaseException as error:  # noqa: BLE001  it is kept, and reported to the leader
             self._ended_by(error)
         finally:
             self._post(AttemptExited(self))
@@ -352,7 +352,7 @@ class Attempt:
             self._runner.pass_now("after:worker.end_report")
 
     def _rest(self, task: TaskRun, seconds: float) -> None:
-        """Wait; a barrier is answered at once all the same, and to wait is to get on."""
+        """Wait; a barrier is answered at once all the same, and waiting counts as progress."""
         until_s = time.monotonic() + seconds
         while (left_s := until_s - time.monotonic()) > 0:
             with self._bell:
@@ -432,7 +432,7 @@ class Attempt:
 
 
 def sweep_life(attempt: Attempt) -> None:
-    """Remove whatever a life of a job has staged and nobody committed, as far as this task can."""
+    """Remove what an incarnation has staged and no leader committed, as far as this task can."""
     if attempt.task:  # else it has not come to stage anything
         leftovers = Leftovers(attempt.key.job, attempt.key.incarnation)
         _sweep_all(attempt.task.sinks.values(), leftovers, attempt.name)

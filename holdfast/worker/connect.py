@@ -38,8 +38,8 @@ def look_at_places(
 ) -> None:  # fmt: skip
     """Report all that a plain check finds, and all that keeps the job from its places.
 
-    `at` hears of each stage before it is asked.  Raises Cancelled once `cancelled` says so; what
-    was found by then is in the report.
+    `at` is called with each stage before it is asked.  Raises Cancelled once `cancelled` says so;
+    what was found by then is in the report.
     """
     seen = foresee(job, registry, report, allow_python=allow_python)
     try:
@@ -149,7 +149,7 @@ class _Looking:
         return plugin
 
     def _tell(self, stage: Stage, ask: Callable[[], Iterable[str]]) -> None:
-        """Report every problem that a stage tells, and the error that ends it."""
+        """Report every problem that a stage reports, and the error that ends it."""
         if self.cancelled():
             raise Cancelled("The check was ended before it was done.")
         self.at(stage.id)

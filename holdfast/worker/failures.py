@@ -53,7 +53,7 @@ def explained(stage: Stage, sources: Sequence[Stage] = ()) -> Iterator[None]:
     except (Cancelled, Fenced):
         raise
     except HoldfastError as error:
-        if not _BLAMES.match(str(error)):  # with five sinks of a kind, people must hear which
+        if not _BLAMES.match(str(error)):  # with five sinks of a kind, people must know which
             error.args = (f"{_blamed(stage)}: {error}", *error.args[1:])
         raise
     except (Py4JNetworkError, ConnectionError, EOFError) as error:
@@ -87,7 +87,7 @@ def explain(error: Exception, stage: Stage, sources: Sequence[Stage] = ()) -> Ho
         return kind(f"{blamed}: {cause.said}", code=cause.code)
     if not found:
         return Unavailable(f"{blamed}: {_first_line(whole)}", code="spark.failed")
-    # The innermost cause stands last; the outer ones only say that a job was aborted.
+    # The innermost cause comes last; the outer ones only say that a job was aborted.
     raised = [f for f in found if f[0] == _RAISED]
     name, sentence, state = (raised or found)[-1]
     said = _plain(sentence)

@@ -1,7 +1,7 @@
 """Look at what a job names for a person who waits at a master: `check --connect` on a worker.
 
 Each look has a thread of its own, which may hang in a driver.  When its time is over, what was
-found by then is told, with the stage that it hangs at; the thread counts until it ends.
+found by then is reported, with the stage that it hangs at; the thread counts until it ends.
 """
 
 import logging
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOOKS_MAX = 4
-"""How many looks go on at a time; more would take Spark's cores from the tasks."""
+"""How many looks run at a time; more would take Spark's cores from the tasks."""
 
 TOLD_MAX = 500
-"""How many mistakes are told: a frame has a bound, and nobody reads more."""
+"""How many mistakes are reported: a frame has a bound, and no one reads more."""
 
 log = logging.getLogger("holdfast")
 

@@ -1,12 +1,12 @@
 """Look whether Spark's JVM answers, without needing its good will.
 
-A JVM that stands still (stopped by a signal, swapped out, busy collecting garbage) keeps every call
+A JVM that hangs (stopped by a signal, swapped out, busy collecting garbage) keeps every call
 into it waiting, with no bound of its own, and looks alive to all who only look for its process.  So
 a thread that does nothing else opens a connection of its own, shows the secret, and gives the
 answer a bound.  Until the JVM listens it can only be asked of the kernel whether it is stopped.
 What is found is said in every hello; after a bound the JVM is given up.
 
-Only silence that was listened to counts: a machine or a worker that slept itself accuses nobody.
+Only silence that was watched counts: time in which the machine or the worker slept does not.
 """
 
 import logging
@@ -22,10 +22,10 @@ from holdfast.spark.jvm import Jvm, stands_still
 LOOK_S = 1.0
 ANSWER_S = 3.0
 SAID_S = 5.0
-"""A silence of so long is told: a pause to collect garbage is shorter, and nobody's business."""
+"""A silence of this length is reported: a pause to collect garbage is shorter, and harmless."""
 
 START_SAID_S = 30.0
-"""A start that has taken so long is told: even a machine that is busy needs less."""
+"""A start that takes so long is reported: even a machine that is busy needs less."""
 
 log = logging.getLogger("holdfast")
 
@@ -111,7 +111,7 @@ class Probe:
         return Trouble(
             silent_s,
             f"Spark's Java process has not answered for {silent_s:.0f} s{self._how()}."
-            f" After {self._bounds.silent_s:g} s it is ended, and the worker starts anew.",
+            f" After {self._bounds.silent_s:g} s it is ended, and the worker restarts.",
         )
 
     def _start(self, starting_s: float) -> Trouble:
@@ -120,7 +120,7 @@ class Probe:
         return Trouble(
             starting_s,
             f"Spark has been starting for {starting_s:.0f} s{self._how()}."
-            f" After {self._bounds.start_s:g} s it is ended, and the worker starts anew.",
+            f" After {self._bounds.start_s:g} s it is ended, and the worker restarts.",
         )
 
     def _silent_too_long(self, silent_s: float) -> str:
@@ -128,7 +128,7 @@ class Probe:
             return ""
         return (
             f"Spark's Java process did not answer for {silent_s:.0f} s{self._how()}."
-            " It was ended, and the worker started anew."
+            " It was ended, and the worker restarted."
         )
 
     def _started_too_long(self, starting_s: float) -> str:
@@ -136,7 +136,7 @@ class Probe:
             return ""
         return (
             f"Spark did not start within {starting_s:.0f} s{self._how()}. It was ended, and the"
-            f" worker started anew. Its log is {self._jvm.log_file}."
+            f" worker restarted. Its log is {self._jvm.log_file}."
         )
 
     def _how(self) -> str:

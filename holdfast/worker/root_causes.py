@@ -1,6 +1,6 @@
 """Find the root cause in what Spark raises, and say it in one sentence.
 
-Spark reports a full disk, a missing right or a certificate nobody trusts as a task that failed, and
+Spark reports a full disk, a missing right or an untrusted certificate as a task that failed, and
 leaves the cause at the bottom of its stack.  What is here is looked for first, so that people read
 that, and what mends it.
 """
@@ -61,7 +61,7 @@ def cause_of(error: OSError) -> Cause | None:
 def while_reading(text: str) -> bool:
     """Say whether what failed is a source, though a sink was being written.
 
-    Spark pulls rows from one through the other: where the innermost cause stands in a reader, the
+    Spark pulls rows from one through the other: where the innermost cause is in a reader, the
     writer below it only asked for a row.
     """
     return _READERS.search(text.rpartition(_CAUSE)[2]) is not None

@@ -38,7 +38,7 @@ class Measured:
     rows_out: int = 0
     bytes_out: int = 0
     pulse: int = 0
-    """A number that changes as long as the jobs get on."""
+    """A number that changes as long as the jobs make progress."""
 
 
 def settle(spark: "SparkSession") -> None:
@@ -89,7 +89,7 @@ def _with(measured: Measured, moved: Sequence[ArrowCounts]) -> Measured:
 
 
 class RowCounts:
-    """A task's counters since the start of its job's life, and what is moving right now.
+    """A task's counters since the start of the incarnation, and what is moving right now.
 
     Its thread counts whole slices; others look at any time.
     """
@@ -165,7 +165,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Observation
 
 UNREAD_MAX = 20
-"""Spark keeps what it was to observe until it has: a table that nobody reads is given up."""
+"""Spark keeps what it was to observe until it has: a table that no sink reads is given up."""
 
 KINDS = {
     # Spark's type: milliseconds since 1970 of the latest
@@ -189,7 +189,7 @@ class EventTimes:
         self._wanted = {s.id: s.event_time for s in stages if s.event_time}
         self._tally = tally
         self._clock = clock
-        # A new attempt does not know since when there are no rows: it waits anew.
+        # A new attempt does not know since when there are no rows: it waits again.
         self._rows_s = dict.fromkeys(self._wanted, clock())
         self._without: set[str] = set()
         self._unread: Counter[tuple[str, str]] = Counter()
@@ -270,6 +270,6 @@ def _no_column(stage: Stage, wanted: EventTime, tables: Tables) -> UserError:
 
 
 def _is_there(observation: "Observation") -> bool:
-    """Whether Spark has said what it observed: to ask for it would else wait for ever."""
+    """Whether Spark has said what it observed: to ask for it would else never return."""
     known: Any = observation._jo
     return known is not None and bool(known.future().isCompleted())

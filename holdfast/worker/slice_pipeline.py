@@ -2,7 +2,7 @@
 
 The second one is planned and composed while Spark works on the first, and where the sinks allow it
 it is written, too: Spark gives its tasks the cores that the first one leaves idle, so that between
-two slices nothing stands still.  A task's own thread plans, waits for the oldest, and keeps it.
+two slices nothing is idle.  A task's own thread plans, waits for the oldest, and keeps it.
 """
 
 import itertools
@@ -26,7 +26,7 @@ from holdfast.worker.task_runner import PlannedSlices, StagedSlice, TaskRun
 ROWS_FIRST = 250_000
 ROWS_LEAST = 1_000
 ROWS_UNPROVEN = 1_000_000
-"""How far slices grow that do not use what they may take: nobody knows how long a full one lasts.
+"""How far slices grow that do not use what they may take: a full one may take very long.
 
 A stream that trickles would else be allowed everything at once when the flood comes.
 """
@@ -40,7 +40,7 @@ SHARE_OF_INTERVAL = 0.2
 SHARE_MOST = 0.9
 SLICE_S_LEAST = 2.0
 COLD_S = 3.0
-"""What of the first slice may be the start of processes and connections, and proves nothing."""
+"""Warm-up time of processes and connections, ignored when the first slice is sized."""
 
 
 @dataclass
@@ -121,7 +121,7 @@ T = TypeVar("T")
 
 
 class StagingThread(Generic[T]):
-    """One piece of work at a time.  The thread begins with the first one, and lives until `close`.
+    """One piece of work at a time.  The thread begins with the first one, and ends with `close`.
 
     It is kept, because each thread that talks to Spark has a connection and a thread in the JVM.
     """
@@ -136,7 +136,7 @@ class StagingThread(Generic[T]):
         self._thread: threading.Thread | None = None
 
     def begin(self, work: Callable[[], T]) -> None:
-        """Have something made.  What was made before must have been taken."""
+        """Begin a piece of work.  The former result must have been taken."""
         assert self._idle.is_set() and self._made is None and self._error is None
         self._idle.clear()
         if self._thread is None:
@@ -145,11 +145,11 @@ class StagingThread(Generic[T]):
         self._orders.put(work)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until nothing is being made; say whether that is so."""
+        """Wait until no work is under way; say whether that is so."""
         return self._idle.wait(seconds)
 
     def take(self) -> T:
-        """Wait, and return what was made, or raise why it could not be."""
+        """Wait, and return the result, or raise the error of the work."""
         self.wait()
         made, error = self._made, self._error
         self._made = self._error = None
@@ -166,7 +166,7 @@ class StagingThread(Generic[T]):
         while work := self._orders.get():
             try:
                 self._made = work()
-            except BaseException as error:  # noqa: BLE001  whoever takes it hears of it
+            except BaseException as error:  # noqa: BLE001  `take` raises it
                 self._error = error
             finally:
                 self._idle.set()

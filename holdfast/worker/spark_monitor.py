@@ -2,7 +2,8 @@
 
 It cancels the Spark jobs of attempts that must end, again and again until their threads have, and
 now and then looks at Spark's own figures of the others: they are the rows people see while a slice
-runs, and the proof that it gets on.  Calls into the JVM block, so none is made on the event loop.
+runs, and the proof that it makes progress.  Calls into the JVM block, so none runs on the event
+loop.
 """
 
 import logging
@@ -47,7 +48,7 @@ class SparkMonitor:
             self._bell.notify()
 
     def look_at(self, attempt: Attempt) -> None:
-        """Watch how an attempt gets on."""
+        """Watch an attempt's progress."""
         with self._bell:
             self._attempts[attempt] = None
 
@@ -88,7 +89,7 @@ class SparkMonitor:
                 self._guarded(_look, attempt)
 
     def _guarded(self, call: Callable[[Attempt], None], attempt: Attempt) -> None:
-        """Make a call that is made again; trouble with Spark shows where the task itself runs."""
+        """Make a call that will be repeated; trouble with Spark shows in the task itself."""
         try:
             call(attempt)
         except Exception as error:  # noqa: BLE001  the next round tries again
@@ -103,7 +104,7 @@ def _cancel(attempt: Attempt) -> None:
 
 
 def _look(attempt: Attempt) -> None:
-    """Note what an attempt's Spark jobs have moved, and whether they get on."""
+    """Note what an attempt's Spark jobs have moved, and whether they make progress."""
     if attempt.starting:
         attempt.beats += 1
     groups, spark = attempt.tally.watched(), attempt.spark

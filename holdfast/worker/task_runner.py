@@ -1,6 +1,6 @@
 """Run one task: plan a slice, read, transform, stage; over and over until its sources end.
 
-A task never commits.  It hands over committables and positions; whoever owns the pipeline decides
+A task never commits.  It hands over committables and positions; the owner of the pipeline decides
 when they count.  After a failure the task is thrown away and a new attempt starts at the last
 position that was kept.
 """
@@ -97,12 +97,12 @@ log = logging.getLogger("holdfast")
 
 
 def _pass(_name: str) -> None:
-    """Pass a named moment that nobody waits for."""
+    """Pass a named moment that no test waits for."""
 
 
 @dataclass(frozen=True)
 class TaskContext:
-    """What a task runs as part of: its job, one life of it, and the Spark it has."""
+    """What a task runs as part of: its job, one incarnation of it, and the Spark it has."""
 
     job: JobPlan
     job_id: str
@@ -116,7 +116,7 @@ class TaskContext:
 
     @property
     def life(self) -> str:
-        """A name that no other job and no other life of this one has."""
+        """A name that no other incarnation of this or any other job has."""
         return life_of(self.job_id, self.incarnation)
 
 
@@ -124,7 +124,7 @@ class TaskContext:
 class StagedSlice:
     """What slices have staged for each sink, and where their sources read next if it is kept.
 
-    `rows` and `bytes` are what was read, as far as can be told, and `rejected` the rows of them
+    `rows` and `bytes` are what was read, as far as is known, and `rejected` the rows of them
     that sources and transforms left out.  `groups` are those of the Spark jobs.
     """
 
@@ -225,7 +225,7 @@ class TaskRun:
         return all(sink.overlaps for sink in self.sinks.values())
 
     def use_pool(self) -> None:
-        """Have what this thread runs share Spark's cores fairly with others, whoever came first."""
+        """Have what this thread runs share Spark's cores fairly with others."""
         pool = f"{self.running.job_id}/{self.task.id}"
         self.running.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
 
@@ -253,11 +253,11 @@ class TaskRun:
         try:
             if first:
                 first.composed.release()
-        except Exception as error:  # noqa: BLE001  why the task ends is what people must hear of
-            log.warning("%s: Spark keeps rows that nobody reads: %s", self.group, error)
+        except Exception as error:  # noqa: BLE001  people must see why the task ends, not this
+            log.warning("%s: Spark keeps rows that are no longer needed: %s", self.group, error)
 
     def keep(self, made: StagedSlice) -> None:
-        """Go on behind slices that are staged, and count them."""
+        """Continue behind slices that are staged, and count them."""
         tally = self.running.tally
         for sink, committables in made.committables.items():
             for one in committables:
@@ -267,7 +267,7 @@ class TaskRun:
         self.positions = {**self.positions, **made.after}
 
     def read_carefully(self, slices: Iterable[str]) -> bool:
-        """Ask these sources to read with care; return whether any of them now reads otherwise."""
+        """Ask these sources to read with care; return whether any of them now reads differently."""
         answers = [self.sources[stage].read_carefully() for stage in slices]
         return any(answers)
 
@@ -307,7 +307,7 @@ class TaskRun:
         return staged
 
     def expected(self, budget: Budget) -> Mapping[str, tuple[Table, ...]]:
-        """Return every stage's tables, as far as can be told before the first row moves."""
+        """Return every stage's tables, as far as is known before the first row moves."""
         planned = self.plan(self.positions, budget)
         if planned.slices:
             self._first = self.compose(planned.slices)
@@ -357,7 +357,7 @@ class TaskRun:
             self.sinks[sink].abort(committables)
 
     def drop(self, staged: StagedSlice) -> None:
-        """Remove what was staged after something else failed, which is what people must hear of.
+        """Remove what was staged after something else failed, which is what people must see.
 
         What cannot be removed now is swept up later.
         """

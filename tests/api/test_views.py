@@ -171,7 +171,7 @@ def test_a_drained_worker_says_so_and_why_a_task_stays(tmp_path: Path) -> None:
             await asyncio.sleep(0.01)
         (wait,) = [w for w in (await master.get("/api/jobs/17/explain"))["waits"]
                    if "draining" in w["what"]]  # fmt: skip
-        assert "It goes on on worker W2 from the next checkpoint." in wait["what"]
+        assert "It moves to worker W2 at the next checkpoint." in wait["what"]
         assert (await master.http.delete("/api/workers/W1/drain")).status_code == 200
         while any(k.state.tasks[0].to for k in master.keepers()):
             await asyncio.sleep(0.01)

@@ -151,7 +151,7 @@ def test_what_cannot_go_on_is_refused_with_old_and_new_and_the_savepoint_stays(
     given = cluster.ask(*command, "--map", "Sink[0]-LocalFile=none")
     assert given.returncode == 0, given.stderr
     for said in (f"path = {tmp_path / 'out1b'}) is new: it gets rows from now on",
-                 "Source[1]-LocalFile (path = ", "in2) goes on.",
+                 "Source[1]-LocalFile (path = ", "in2) continues.",
                  "is dropped: where it had read to is forgotten"):  # fmt: skip
         assert said in given.stderr, given.stderr
     cluster.until("all is read anew", lambda: len(story.shown("out1b")) == 2 * ROUNDS)

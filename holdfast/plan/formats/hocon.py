@@ -54,7 +54,7 @@ class _Includes:
             raise Unreadable(
                 include.place,
                 f"include {include.kind}(...) is not supported."
-                " Put the file beside this one and include it by its name.",
+                " Put the file next to this one and include it by its name.",
             )
         if self.read is None:
             raise Unreadable(

@@ -1,4 +1,4 @@
-"""Give raw HOCON fields their meaning: merge what stands twice, then put in what `${}` names.
+"""Give raw HOCON fields their meaning: merge duplicate keys, then put in what `${}` names.
 
 A key may be given several times, and a `${}` in a later value may mean an earlier one, so each key
 keeps all its *versions* until the end.  A `${}` that nothing answers stays as text, because sinks
@@ -93,7 +93,7 @@ Value = Scalar | Ref | Draft | Many | Sides
 def build_job(fields: Fields, warn: Warn, unique: bool = False) -> Draft:
     """Return the top level of a job, with source, transform and sink as lists of plug-ins.
 
-    `unique` refuses a key that stands twice, as JSON does.
+    `unique` refuses a duplicate key, as JSON does.
     """
     job = Draft(fields.place)
     for one in fields.fields:
@@ -119,7 +119,7 @@ def _put_plugins(job: Draft, one: Field, warn: Warn, unique: bool) -> None:
         _check_unique(job, one, unique)
         warn(
             one.place,
-            f"'{role}' stands twice, and as in SeaTunnel the later replaces the earlier."
+            f"'{role}' occurs twice, and as in SeaTunnel the later replaces the earlier."
             " Put all plug-ins into one block.",
         )
     job.put(role, value, one.place)
@@ -149,7 +149,7 @@ def _put(block: Draft, one: Field, unique: bool) -> None:
 
 def _check_unique(block: Draft, one: Field, unique: bool) -> None:
     if unique and one.path[0] in block.slots:
-        raise Unreadable(one.place, f"The key {quote(one.path[0])} stands twice. Remove one.")
+        raise Unreadable(one.place, f"The key {quote(one.path[0])} occurs twice. Remove one.")
 
 
 def _below(one: Field, unique: bool) -> Value | More:
@@ -280,7 +280,7 @@ class Resolver:
         return None if node is None else replace(node, place=ref.place)
 
     def _find(self, draft: Draft, name: str, ref: Ref) -> Node | None:
-        """Return what stands under a dotted path, whether the file nested it or not."""
+        """Return the value of a dotted path, whether the file nested it or not."""
         for key, slot in draft.slots.items():
             node = None
             if key == name:
@@ -352,7 +352,7 @@ def _extended(node: Node, added: list[Node]) -> Items:
 
 
 def _nested(found: list[tuple[bool, Entry]]) -> tuple[Entry, ...]:
-    """Put unquoted dotted keys into blocks, unless a value already stands where a block would.
+    """Put unquoted dotted keys into blocks, unless a value is already where a block would be.
 
     `start_mode` and `start_mode.offsets` are two options of one plug-in: both must survive.
     """

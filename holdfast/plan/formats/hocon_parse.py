@@ -51,7 +51,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What stands between braces."""
+    """The fields between braces."""
 
     fields: tuple[Field, ...]
     place: SourceLocation
@@ -59,7 +59,7 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What stands between brackets."""
+    """The items between brackets."""
 
     items: tuple["Raw", ...]
     place: SourceLocation
@@ -94,7 +94,7 @@ def no_include(include: Include) -> tuple[Field, ...]:
 
 
 class Parser:
-    """A cursor over HOCON text.  `depth` and `scope` go on from the file that includes this one."""
+    """A cursor over HOCON text.  `depth` and `scope` continue those of the including file."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Parser:
         return True
 
     def _found(self) -> str:
-        """Name what stands at the cursor, for a message."""
+        """Name what is at the cursor, for a message."""
         if not self._here:
             return "the end of the file"
         if self._here == "\n":
@@ -351,7 +351,7 @@ class Parser:
         return Ref(name, bool(found[1]), "${" + inner + "}", self.scope, self.at(start))
 
     def _included(self) -> tuple[Field, ...] | None:
-        """Read an include, or return None if a key stands here that is merely called so."""
+        """Read an include, or return None if it is a key of that name."""
         start = self.pos
         if not self._skip(_INCLUDE):
             return None
@@ -380,7 +380,7 @@ def _ends_in_block(value: Raw) -> bool:
 
 
 def _join(parts: list[Raw | str], place: SourceLocation) -> Raw:
-    """Make one value of the parts; text beside text is one text, spaces included."""
+    """Make one value of the parts; adjacent texts are one text, spaces included."""
     if len(parts) == 1 and not isinstance(parts[0], str):
         return parts[0]
     texts = [p if isinstance(p, str) else p.text for p in parts if isinstance(p, str | Scalar)]

@@ -71,14 +71,14 @@ def _config(text: str, lines: Lines, given: Given, warn: Warn) -> Block:
         for entry in block.entries:
             if entry.key in tuple(Role):
                 raise Unreadable(
-                    entry.place, f"{entry.key} is made from CREATE TABLE here. Remove the block."
+                    entry.place, f"{entry.key} comes from CREATE TABLE here. Remove the block."
                 )
         found = merged(found, block)
     return found
 
 
 class _Job:
-    """What the statements read so far have made."""
+    """What the statements read so far define."""
 
     def __init__(self, warn: Warn) -> None:
         self.warn = warn
@@ -132,7 +132,7 @@ class _Job:
             statement.expect("EXISTS")
         name = statement.name()
         if name.text in self.tables:
-            raise Unreadable(name.place, f"The table {name.text} stands twice. Rename one.")
+            raise Unreadable(name.place, f"The table {name.text} occurs twice. Rename one.")
         return name
 
     def _insert(self, statement: Statement) -> None:
@@ -221,7 +221,7 @@ def _node(value: Token, at: At) -> Node:
 
 
 def _unescaped(text: str) -> str:
-    r"""Return text with `\t`, `\n` and their like made real, as SeaTunnel does.
+    r"""Return text with `\t`, `\n` and other escapes replaced, as SeaTunnel does.
 
     Text that is no proper escape, such as a regular expression, stays as it is.
     """

@@ -36,7 +36,7 @@ def comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def statements(text: str, lines: Lines) -> Iterator["Statement"]:
-    """Yield what stands between semicolons; the last may lack its own."""
+    """Yield the words between semicolons; the last semicolon may be missing."""
     tokens: list[Token] = []
     for token in _tokens(text, lines):
         if token.kind == "other" and token.text == ";":
@@ -75,12 +75,12 @@ class Statement:
 
     @property
     def place(self) -> SourceLocation:
-        """Where the cursor stands; at the end, the last word."""
+        """The cursor's place; at the end, the last word."""
         return self.tokens[min(self.pos, len(self.tokens) - 1)].place
 
     @property
     def shown(self) -> str:
-        """What stands at the cursor, for a message."""
+        """What is at the cursor, for a message."""
         if self.pos >= len(self.tokens):
             return "the end of the statement"
         token = self.tokens[self.pos]
@@ -99,7 +99,7 @@ class Statement:
         return True
 
     def has(self, word: str) -> bool:
-        """Say whether a word stands outside parentheses, before any SELECT."""
+        """Say whether a word occurs outside parentheses, before any SELECT."""
         depth = 0
         for token in self.tokens:
             depth += (token.text == "(") - (token.text == ")") if token.kind == "other" else 0
@@ -177,7 +177,7 @@ class Statement:
         return table
 
     def _seek(self, word: str) -> bool:
-        """Step behind a word that stands outside parentheses, if there is one."""
+        """Step behind a word that is outside parentheses, if there is one."""
         depth = 0
         while self.pos < len(self.tokens):
             depth += self.peek("(") - self.peek(")")

@@ -1,6 +1,6 @@
 """YAML job files: the shape of JSON ones, read with places and without surprises.
 
-Only the nodes that PyYAML composes are used, so no Python object is ever made from a file.  Words
+Only the nodes that PyYAML composes are used, so no Python object is ever built from a file.  Words
 such as `no` and `on` stay text, and only what looks like a number in HOCON is one.
 """
 
@@ -113,7 +113,7 @@ class _Reader:
         return made
 
     def _enter(self, node: yaml.Node) -> None:
-        """Count a node; an alias of what it stands in would go on for ever."""
+        """Count a node; an alias of its own parent would never end."""
         self.depth += 1
         self.count += 1
         if self.depth > DEPTH_MAX or self.count > self.count_max:
@@ -133,7 +133,7 @@ class _Reader:
     def _pairs(
         self, node: yaml.MappingNode, unique: bool = True
     ) -> list[tuple[yaml.ScalarNode, yaml.Node]]:
-        """Return the keys and values of a mapping; what `<<` brings in stands first."""
+        """Return the keys and values of a mapping; what `<<` brings in comes first."""
         own: list[tuple[yaml.ScalarNode, yaml.Node]] = []
         brought: dict[str, tuple[yaml.ScalarNode, yaml.Node]] = {}
         names: set[str] = set()
@@ -145,7 +145,7 @@ class _Reader:
                 brought = {k.value: (k, v) for k, v in self._brought(value)} | brought
                 continue
             if unique and key.value in names:
-                raise Unreadable(place, f"The key '{key.value}' stands twice. Remove one.")
+                raise Unreadable(place, f"The key '{key.value}' occurs twice. Remove one.")
             names.add(key.value)
             own.append((key, value))
         return [pair for name, pair in brought.items() if name not in names] + own

@@ -1,1 +1,1 @@
-"""What of Holdfast runs inside the JVM."""
+"""Holdfast's classes that run inside Spark's JVM."""

@@ -1,7 +1,7 @@
-"""Compile what of Holdfast runs inside the JVM: `make jar`.
+"""Rebuild the helper jar that runs in Spark's JVM: `make jar`.
 
-The compiler is Janino, which comes with Spark, so nobody needs a JDK.  The jar is committed, and a
-test compiles it anew and compares.
+The compiler is Janino, which comes with Spark, so no JDK is needed.  The jar is committed, and a
+test compiles it again and compares.
 """
 
 import sys

@@ -129,7 +129,7 @@ class SqliteFile(Server):
             self._lock.execute("BEGIN IMMEDIATE")
 
     def remove(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         self.start()
 
 

@@ -83,9 +83,9 @@ class SimWorker:
             self._tell(self._hello())
             await asyncio.sleep(BEAT_S)
             if self.world.loop.time() - self.heard_s > ORPHAN_S:
-                # Given up, but still held: the next leader must hear that it runs no more.
+                # Given up, but still held: the next leader must learn that it runs no more.
                 for running in [r for r in self.tasks.values() if r.failure is None]:
-                    running.failure = "no leader was heard for too long"
+                    running.failure = "no leader was in contact for too long"
                     self._note_end(running, "orphaned")
 
     async def hear(self, message: ToWorker) -> None:
@@ -93,7 +93,7 @@ class SimWorker:
         if message.term < self.term:
             return
         if message.term > self.term:
-            # A confirmation counts in its term: the new leader is told everything again.
+            # A confirmation counts in its term: the new leader gets everything again.
             for held in self.tasks.values():
                 held.confirmed.clear()
         self.term = message.term

@@ -75,7 +75,7 @@ def test_sources_that_change_places_keep_their_positions(registry: Registry) -> 
         (20, '{"Sink[0]-LocalFile":{"pending":2}}'),
         (10, '{"Sink[2]-LocalFile":{"pending":1}}'),
     ]
-    assert found.matching.said[0] == "Source[1]-LocalFile (path = /data/b) goes on."
+    assert found.matching.said[0] == "Source[1]-LocalFile (path = /data/b) continues."
 
 
 def test_every_mismatch_is_said_at_once(registry: Registry) -> None:
@@ -124,7 +124,7 @@ def test_a_folder_may_be_written_otherwise(registry: Registry) -> None:
     before = spec(FILES.format("a"), SINK.format("a"))
     for same in ("/data/a/", "/data/../data/a", "file:///data/a"):
         found = going(registry, before, before.replace("/data/a", same))
-        assert found.matching.said[0] == "Source[0]-LocalFile (path = /data/a) goes on."
+        assert found.matching.said[0] == "Source[0]-LocalFile (path = /data/a) continues."
 
 
 def test_a_sink_is_known_by_where_it_writes_whoever_logs_in(registry: Registry) -> None:
@@ -134,7 +134,7 @@ def test_a_sink_is_known_by_where_it_writes_whoever_logs_in(registry: Registry) 
     found = going(registry, spec(a, sink.format("old")), spec(a, sink.format("new")))
     assert found.matching.said[1] == (
         "Sink[0]-Iceberg (catalog_name = c, iceberg.catalog.config.type = rest,"
-        " iceberg.catalog.config.uri = http://h:1, namespace = n, table = t) goes on."
+        " iceberg.catalog.config.uri = http://h:1, namespace = n, table = t) continues."
     )
 
 

@@ -108,4 +108,4 @@ def test_what_a_life_before_had_left_is_among_what_is_abandoned() -> None:
     over = pipeline_step(begun, AbandonRequested())
     job = step(step(JOB, JobCancelRequested(force=True)), PipelinesChanged((over,), 9.0))
     assert job.abandoned == (Abandoned(1, ("old",), (DONE[1],), begun=True, life="17/z"),)
-    assert "Commit 1 of pipeline 1 of the life before is abandoned" in job.reason
+    assert "Commit 1 of pipeline 1 of the former incarnation is abandoned" in job.reason

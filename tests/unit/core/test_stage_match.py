@@ -125,7 +125,7 @@ def test_two_that_say_the_same_are_told_apart_by_their_names() -> None:
     assert moved(match(old, renamed, {}))["Source[0]-LocalFile"] == "Source[0]-LocalFile"
     both = [stage(0, "/a", name="h"), stage(1, "/a", name="i")]
     (said,) = match(old, both, {}).mistakes
-    assert "It cannot be told which of Source[0]-LocalFile (path = /a), Source[1]" in said
+    assert "It is not clear which of Source[0]-LocalFile (path = /a), Source[1]" in said
     assert "--map old=new" in said and "uid" in said
 
 
@@ -141,8 +141,8 @@ def test_a_uid_wins_over_what_a_stage_says_and_a_new_one_may_be_given() -> None:
     assert other.kept == ()
     wrong = match([stage(0, "/a", uid="x")], [stage(0, "", uid="x", plugin="FakeSource")], {})
     assert wrong.mistakes == (
-        "Source[0]-LocalFile (uid = x, path = /a) cannot go on as Source[0]-FakeSource (uid = x):"
-        " one is a source LocalFile, the other a source FakeSource.",
+        "Source[0]-LocalFile (uid = x, path = /a) cannot continue as Source[0]-FakeSource"
+        " (uid = x): one is a source LocalFile, the other a source FakeSource.",
     )
 
 
@@ -150,9 +150,9 @@ def test_a_changed_option_is_refused_with_old_and_new_and_what_to_say() -> None:
     old, new = [stage(0, "/a")], [stage(0, "/b")]
     (said,) = match(old, new, {}).mistakes
     assert said == (
-        "Source[0]-LocalFile (path = /a) of the saved state is not in the job file. If it goes on"
-        " as Source[0]-LocalFile (path = /b): --map 'Source[0]-LocalFile=Source[0]-LocalFile'. If"
-        " it shall end here: --map 'Source[0]-LocalFile=none', or --allow-dropped for all such."
+        "Source[0]-LocalFile (path = /a) of the saved state is not in the job file. If it"
+        " continues as Source[0]-LocalFile (path = /b): --map"
+        " 'Source[0]-LocalFile=Source[0]-LocalFile'. If it shall end here: --map 'Source[0]-LocalFile=none', or --allow-dropped for all such."
     )
     word = {"Source[0]-LocalFile": "Source[0]-LocalFile"}
     assert moved(match(old, new, word)) == word
@@ -181,7 +181,7 @@ def test_the_users_word_is_checked() -> None:
         "--map: the saved state has no stage y. It has: Source[0]-LocalFile, Source[1]-LocalFile."
     )
     twice = match(old, new, {"x": "x", "Source[1]-LocalFile": "x"}).mistakes
-    assert "--map: x of the job file stands twice. Name each once." in twice
+    assert "--map: x of the job file is named twice. Name each once." in twice
     other = match(old, new, {"Source[1]-LocalFile": "Source[1]-FakeSource"}).mistakes
     assert any("one is a source LocalFile, the other a source FakeSource" in m for m in other)
 
@@ -191,7 +191,7 @@ def test_sinks_are_matched_as_sources_are_and_what_that_means_is_said() -> None:
     new = [stage(0, "/b", role=Role.SINK), stage(1, "/c", role=Role.SINK)]
     found = match(old, new, {}, allow_dropped=True)
     assert found.said == (
-        "Sink[0]-LocalFile (path = /b) goes on as Sink[1]-LocalFile (path = /b) stopped.",
+        "Sink[0]-LocalFile (path = /b) continues as Sink[1]-LocalFile (path = /b) stopped.",
         "Sink[1]-LocalFile (path = /c) is new: it gets rows from now on, none of those read"
         " before.",
         "Sink[0]-LocalFile (path = /a) is dropped: it gets no more rows, and what it has stays.",

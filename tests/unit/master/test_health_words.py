@@ -124,7 +124,7 @@ def test_a_job_on_a_silent_spark_does_not_read() -> None:
     told = explain(JobSnapshot(JOB, (STREAM,), MasterSettings(), 9.0, {1: ill}))
     assert told.summary == ill.reason
     said = as_text(told, str)
-    assert "Pipeline 1 gets on when its worker's Spark does." in said and "reads" not in said
+    assert "Pipeline 1 continues when its worker's Spark does." in said and "reads" not in said
 
 
 def test_a_commit_that_a_life_before_has_left_is_health_and_explained() -> None:
@@ -135,7 +135,7 @@ def test_a_commit_that_a_life_before_has_left_is_health_and_explained() -> None:
     assert known == Ages(10.0, 90.0), "its age goes on over the lives"
     told = report(held, known, 10, {}, "", "The table is locked.")
     assert (told.health, told.commit, told.unseen) == (Health.STALLED, 7, True)
-    assert "has left commit 7 to finish" in told.reason and "The table is locked." in told.reason
+    assert "left commit 7 to finish" in told.reason and "The table is locked." in told.reason
     scene = JobSnapshot(
         JOB, (held,), MasterSettings(), 9.0, {1: told}, troubles={1: "The table is locked."}
     )

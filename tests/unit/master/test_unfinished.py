@@ -51,7 +51,8 @@ def test_what_a_life_before_had_left_has_that_lifes_identifier() -> None:
     (one,) = unfinished(replace(JOB, abandoned=(left,)), {})
     assert (one.commit, one.number) == ("17.z.1.lake", 2)
     assert left.words == (
-        "Commit 2 of pipeline 1 of the life before is abandoned, and 2 may have been under way."
+        "Commit 2 of pipeline 1 of the former incarnation is abandoned, and 2 may have been under"
+        " way."
     )
 
 

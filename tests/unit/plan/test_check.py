@@ -117,7 +117,7 @@ def test_other_things_at_the_top_are_mistakes() -> None:
     made, report = check(job, lenient=True)
     assert made
     assert [w.message for w in sorted(report.warnings)][2:] == [
-        "'folder' is not a part of a job file. It is used only where ${folder} stands."
+        "'folder' is not a part of a job file. It is used only as ${folder}."
     ]
 
 
@@ -191,7 +191,7 @@ def test_options_of_a_table_are_checked() -> None:
         "8: transform Rename: table_transform[0]: unknown option 'too'. Did you mean 'to'?",
         "9: transform Rename: table_transform[1]: required option 'table_path' is missing."
         " Name the table that these options are for.",
-        "10: transform Rename: table_transform[2]: table 'a' stands twice. Keep one.",
+        "10: transform Rename: table_transform[2]: table 'a' occurs twice. Keep one.",
         "12: transform Rename: table_match_regex: '(' is not a regular expression: missing ),"
         " unterminated subpattern at position 0. It must match whole table paths, such as"
         " 'shop\\\\..*'.",

@@ -141,7 +141,7 @@ def test_a_wrong_name_in_a_graph_is_a_mistake_and_not_echoed() -> None:
 def test_rows_that_nobody_reads_are_a_mistake_in_a_graph() -> None:
     sources = [plugin("Rows", _out="orders"), plugin("Rows", _out="users")]
     assert errors(job_tree(sources, [], [plugin("Print", _in="orders")])) == [
-        "6: source Rows: nobody reads its plugin_output 'users'. Name it as plugin_input of a"
+        "6: source Rows: no stage reads its plugin_output 'users'. Name it as plugin_input of a"
         " transform or sink, or remove this source."
     ]
 

@@ -85,7 +85,7 @@ def test_a_second_source_block_replaces_the_first_with_a_warning() -> None:
     text = "source { A {} }\nsource { B {} }"
     assert parsed(text) == {"source": [{"plugin_name": "B"}]}
     assert warnings(text) == [
-        "2:1: 'source' stands twice, and as in SeaTunnel the later replaces the earlier."
+        "2:1: 'source' occurs twice, and as in SeaTunnel the later replaces the earlier."
         " Put all plug-ins into one block."
     ]
 
@@ -277,7 +277,7 @@ def test_an_included_file_that_is_missing_is_left_out_unless_required() -> None:
         (
             'include url("http://x/y")',
             "dir/job.conf:1:1: include url(...) is not supported."
-            " Put the file beside this one and include it by its name.",
+            " Put the file next to this one and include it by its name.",
         ),
         (
             "include x",

@@ -62,8 +62,8 @@ def test_quoted_variables_are_put_in() -> None:
             "1:1: This is not JSON: expecting value. Correct it, or name the file .conf.",
         ),
         ('["a"]', "1:1: A JSON job is an object with env, source and sink."),
-        ('{"env": {"a": 1,\n "a": 2}}', "2:2: The key 'a' stands twice. Remove one."),
-        ('{"sink": [],\n "sink": []}', "2:2: The key 'sink' stands twice. Remove one."),
+        ('{"env": {"a": 1,\n "a": 2}}', "2:2: The key 'a' occurs twice. Remove one."),
+        ('{"sink": [],\n "sink": []}', "2:2: The key 'sink' occurs twice. Remove one."),
         ('{"a":' * 5000, "1:1: This JSON nests deeper than 50. Nest less."),
         (
             '{"a":' * 60 + "1" + "}" * 60,

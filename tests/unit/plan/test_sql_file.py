@@ -146,7 +146,7 @@ def test_columns_are_warned_of() -> None:
         ("CREATE TABLE x", "1:14: Found the end of the statement where WITH (...) or AS SELECT"
          " should stand."),
         ("CREATE TABLE 5", "1:14: Found '5' where a table's name should be."),
-        (f"{SOURCE}\n{SOURCE}", "2:14: The table a stands twice. Rename one."),
+        (f"{SOURCE}\n{SOURCE}", "2:14: The table a occurs twice. Rename one."),
         ("CREATE TABLE x WITH ('type'='source')",
          "1:14: x needs a 'connector' = '...' that names its kind."),
         ("CREATE TABLE x WITH ('connector'='A')",
@@ -178,7 +178,7 @@ def test_columns_are_warned_of() -> None:
         ("/* config\nenv { a = = }\n*/", "2:11: Found '=' in a value. Put a comma or a new line"
          " before the next key, or the value in double quotes."),
         (f"/* config sink {{}} */{SOURCE}{SINK}INSERT INTO z SELECT a",
-         "1:11: sink is made from CREATE TABLE here. Remove the block."),
+         "1:11: sink comes from CREATE TABLE here. Remove the block."),
         ("/* open", "1:1: This /* is never closed. Close it."),
         ("CREATE 'open", "1:8: This ' is never closed. Close it."),
     ],

@@ -101,7 +101,7 @@ BOMB = "\n".join(
     ("text", "message"),
     [
         ("env: a: b", "1:7: This is not YAML: mapping values are not allowed here. Correct it."),
-        ("env:\n  a: 1\n  a: 2", "3:3: The key 'a' stands twice. Remove one."),
+        ("env:\n  a: 1\n  a: 2", "3:3: The key 'a' occurs twice. Remove one."),
         ("- a", "1:1: A YAML job is a mapping with env, source and sink."),
         ("? [a]\n: 1", "1:3: This key is not text. Write a plain word."),
         ("a: \x07", "1:4: This is not YAML: special characters are not allowed. Remove it."),

@@ -75,7 +75,7 @@ def test_without_a_leader_a_spark_job_that_runs_is_cancelled(play: Play) -> None
             await asyncio.sleep(0.05)
         assert not attempt.over
         await bench.until(lambda: attempt.over, 20)
-        assert bench.held()[0].failure == "no leader was heard for too long"
+        assert bench.held()[0].failure == "no leader was in contact for too long"
         assert not Cellar.staged
 
     play(part, orphan_s=1.0)

@@ -189,7 +189,7 @@ def test_without_a_leader_tasks_are_given_up_but_still_held(play: Play) -> None:
     async def part(bench: Bench) -> None:
         bench.deploy(ENDLESS)
         await bench.until(lambda: bench.held() and bench.held()[0].failure)
-        assert bench.held()[0].failure == "no leader was heard for too long"
+        assert bench.held()[0].failure == "no leader was in contact for too long"
         assert bench.notes.count("end") == 1
         bench.barrier(1)
         await asyncio.sleep(0.1)
