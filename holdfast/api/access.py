@@ -22,20 +22,10 @@ from holdfast.model.secret import Secret
 from holdfast.store.contract import Delete, Guard, Put, Store
 
 PREFIX = "access/"
-
-
 TOKEN = re.compile(r"hf_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")
-
-
 ADMIN = Caller("admin", Role.ADMIN)
-
-
 TRIES_MAX = 100
-
-
 TRIES_S = 60.0
-
-
 ADDRESSES_MAX = 10_000
 
 

@@ -32,8 +32,6 @@ STACKS_KEPT = 500
 LOOKS_TOGETHER = 200
 
 TaskId = tuple[int, str]
-
-
 Point = tuple[float, int, int]
 """A moment, and the rows that a task had read and written by then."""
 

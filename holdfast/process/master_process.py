@@ -31,7 +31,7 @@ from holdfast.api.service import Api
 from holdfast.api.status_board import StatusBoard
 from holdfast.api.table import all_routes
 from holdfast.api.ui import UiOrigins, known_masters
-from holdfast.config import PREFIX, Config, find_token, first_time, host_and_port
+from holdfast.config import PREFIX, Config, host_and_port
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.master.journal import Journal, say
@@ -45,9 +45,10 @@ from holdfast.process.committers import SinkTables
 from holdfast.process.event_trace import Tracer, tracer_from_env
 from holdfast.process.failpoints import points_from_env
 from holdfast.process.links import PATH, PING_S, PONG_S, Links
-from holdfast.security.identity import check_listen, client_tls, join_token, seal_secrets
+from holdfast.security.identity import check_listen, client_tls
 from holdfast.security.path_policy import PathPolicy
 from holdfast.security.seal import Seal
+from holdfast.security.token_files import find_token, first_time, join_token, seal_secrets
 from holdfast.store.contract import Store
 from holdfast.store.open import open_store
 from holdfast.wire.codec import FRAME_BYTES_MAX

@@ -16,7 +16,8 @@ from holdfast.config import load_config
 from holdfast.errors import UserError
 from holdfast.model.secret import Secret
 from holdfast.process import links
-from holdfast.security.identity import check_listen, join_token
+from holdfast.security.identity import check_listen
+from holdfast.security.token_files import join_token
 from tests.api.served import TOKEN, Served, served
 
 EXAMPLES = {

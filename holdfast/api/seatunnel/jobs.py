@@ -44,11 +44,7 @@ NO_TABLES: Figures = {
 }
 
 T = TypeVar("T")
-
-
 READ = Permission.READ
-
-
 STATES = ("FINISHED", "CANCELED", "FAILED", "SAVEPOINT_DONE", "UNKNOWABLE")
 
 
