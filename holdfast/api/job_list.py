@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from holdfast.api.catalog import Catalog
 from holdfast.api.job_graph import Sketches
-from holdfast.api.shown import live_row, row, row_of
+from holdfast.api.live_views import live_row, row, row_of
 from holdfast.api.status_board import StatusBoard
 from holdfast.api.views import JobList, JobRow
 from holdfast.core.job import TERMINAL

@@ -16,15 +16,15 @@ from typing import Any
 from holdfast.api.catalog import Catalog
 from holdfast.api.job_graph import JobGraph, Sketches
 from holdfast.api.job_list import Listing
+from holdfast.api.job_snapshot import held_of, scene_of, waits_of
 from holdfast.api.lineage import Lineage
+from holdfast.api.live_views import cluster_view, detail
 from holdfast.api.logs import log_lines
 from holdfast.api.problems import NotLeader
 from holdfast.api.requests import Submit, SubmitText
 from holdfast.api.restoring import Given, Going, chosen, incarnation_of, undone
 from holdfast.api.route import job_id_of
-from holdfast.api.scene import held_of, scene_of, waits_of
 from holdfast.api.sealing import OPTION, SPEC, opened_options, sealed_options
-from holdfast.api.shown import cluster_view, detail
 from holdfast.api.status_board import JobStatusView, StatusBoard
 from holdfast.api.submission import Reader, read_spec
 from holdfast.api.views import Accepted, ClusterView, JobDetail, JobList, LogLines

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
+from holdfast.api.live_views import workers
 from holdfast.api.observe import BUCKETS_S, Latency, ObservedBlobs, ObservedStore
 from holdfast.api.route import ApiRequest, Permission, Route, Text
 from holdfast.api.service import Api
-from holdfast.api.shown import workers
 from holdfast.api.status_board import JobStatusView
 from holdfast.api.views import WorkerView
 from holdfast.core.job import JobStatus

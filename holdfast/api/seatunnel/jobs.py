@@ -11,8 +11,9 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from holdfast.api.job_graph import JobGraph
+from holdfast.api.job_snapshot import scene_of
+from holdfast.api.live_views import health_told, restarts_of
 from holdfast.api.route import ApiRequest, Handler, Permission, Route, Text
-from holdfast.api.scene import scene_of
 from holdfast.api.seatunnel.pending import no_leader
 from holdfast.api.seatunnel.views import (
     Diagnostics,
@@ -24,7 +25,6 @@ from holdfast.api.seatunnel.views import (
     SinkPromise,
 )
 from holdfast.api.service import Api
-from holdfast.api.shown import health_told, restarts_of
 from holdfast.api.status_board import JobStatusView
 from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Written

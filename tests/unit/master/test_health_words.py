@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from holdfast.api.shown import detail
+from holdfast.api.live_views import detail
 from holdfast.api.views import JobRow
 from holdfast.cli import cluster as verbs
 from holdfast.core.checkpoint import CheckpointKind, Checkpoints, Completed
