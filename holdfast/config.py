@@ -177,7 +177,7 @@ class Config:
 
 
 @dataclass(frozen=True, slots=True)
-class Effective:
+class EffectiveConfig:
     """A config with nothing left open, and where each value came from."""
 
     config: Config
@@ -199,7 +199,7 @@ def flag(info: OptionInfo) -> str:
 
 def load_config(
     flags: Mapping[str, str], environ: Mapping[str, str], file: str | None = None
-) -> Effective:
+) -> EffectiveConfig:
     """Read a config from all its places.  Raises every mistake together."""
     report = CheckReport()
     named = file or environ.get(PREFIX + "CONFIG")
@@ -217,7 +217,7 @@ def load_config(
             "\n".join(_told(m.place, m.message) for m in report.mistakes), code="config"
         )
     names = {f.name for f in fields(Config)}
-    return Effective(_completed(config), {k: v for k, v in origins.items() if k in names})
+    return EffectiveConfig(_completed(config), {k: v for k, v in origins.items() if k in names})
 
 
 def host_and_port(config: Config) -> tuple[str, int]:

@@ -64,7 +64,7 @@ class JobGraph:
         return {s.id: s.guarantee for s in self.stages if s.guarantee}
 
 
-class Sketches:
+class JobGraphs:
     """The sketches of all jobs that somebody looked at.  `unseal` opens what a record keeps."""
 
     def __init__(self, registry: Registry, unseal: Callable[[str], str]) -> None:

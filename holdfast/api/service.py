@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.api.catalog import Catalog
-from holdfast.api.job_graph import JobGraph, Sketches
+from holdfast.api.catalog import EndedJobs
+from holdfast.api.job_graph import JobGraph, JobGraphs
 from holdfast.api.job_list import Listing
 from holdfast.api.job_snapshot import held_of, scene_of, waits_of
 from holdfast.api.lineage import Lineage
@@ -22,7 +22,7 @@ from holdfast.api.live_views import cluster_view, detail
 from holdfast.api.logs import log_lines
 from holdfast.api.problems import NotLeader
 from holdfast.api.requests import Submit, SubmitText
-from holdfast.api.restoring import Given, Going, chosen, incarnation_of, undone
+from holdfast.api.restoring import RestoreChoices, RestorePlan, chosen, incarnation_of, undone
 from holdfast.api.route import job_id_of
 from holdfast.api.sealing import OPTION, SPEC, opened_options, sealed_options
 from holdfast.api.status_board import JobStatusView, StatusBoard
@@ -80,11 +80,11 @@ class Api:
         self.refuse_too_large = refuse_too_large
         self.log_file = log_file
         self.board = board or StatusBoard(master.ports.clock)
-        self.catalog = Catalog(master.store)
+        self.catalog = EndedJobs(master.store)
         self.seal = seal
         self.served = 0
         self.blobs = master.ports.blobs
-        self.sketches = Sketches(registry, self.opened)
+        self.sketches = JobGraphs(registry, self.opened)
         self.lineage: Lineage | None = None
         self.listing = Listing(master, self.board, self.catalog, self.sketches)
         self.reader = Reader(registry, allow_python=allow_python, environment=environment)
@@ -133,8 +133,8 @@ class Api:
                 latest = await self._chosen(leader, asked, job_id)
                 if latest and latest.id != saved.id:
                     return None
-                begun = Given(asked.maps, asked.allow_dropped, asked.write_again)
-                going = Going(leader, self.registry, saved, self.opened(saved.spec), planned)
+                begun = RestoreChoices(asked.maps, asked.allow_dropped, asked.write_again)
+                going = RestorePlan(leader, self.registry, saved, self.opened(saved.spec), planned)
                 made, start, accepted.restored = await going.begin(begun, *made)
             await self.fenced(leader, leader.submit(*made, start))
             if not known:  # REST v2's answer has no place for warnings

@@ -10,8 +10,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from itertools import islice
 
-from holdfast.api.timeline import Checks, events_of
-from holdfast.api.views import Happened
+from holdfast.api.timeline import CheckpointLog, events_of
+from holdfast.api.views import TimelineEvent
 from holdfast.core.job import JobRecord
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.event_log import EventHistory
@@ -75,7 +75,7 @@ class JobStatusView:
     """One life of a job as this leader has seen it."""
 
     job: JobRecord
-    checks: dict[int, Checks] = field(default_factory=dict)
+    checks: dict[int, CheckpointLog] = field(default_factory=dict)
     trails: dict[int, EventHistory] = field(default_factory=dict)
     pipelines: dict[int, PipelineRecord] = field(default_factory=dict)
     rates: dict[TaskId, Rate] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class JobStatusView:
     """Counts what was taken in: until it grows, nothing that is shown of this life has changed."""
 
     @property
-    def events(self) -> list[Happened]:
+    def events(self) -> list[TimelineEvent]:
         """What happened to the job, its pipelines and tasks, the oldest first."""
         return events_of(self.trails)
 
@@ -219,7 +219,7 @@ class StatusBoard:
             return
         checks = sight.checks.get(number)
         if checks is None:
-            checks = sight.checks[number] = Checks()
+            checks = sight.checks[number] = CheckpointLog()
             checks.begin(pipeline, keeper.trail, self.term)
         checks.take(pipeline, keeper.trail)
         sight.trails[number] = keeper.trail

@@ -15,7 +15,7 @@ import typer
 from holdfast.cli.flags import Debug, parameter, with_parameters
 from holdfast.cli.logs import JsonLines, log, log_to
 from holdfast.cli.terminal import show_error
-from holdfast.config import Config, Effective, flag, load_config
+from holdfast.config import Config, EffectiveConfig, flag, load_config
 from holdfast.connect.options import describe
 from holdfast.errors import HoldfastError, UsageError
 from holdfast.plan.masking import masked_text
@@ -32,7 +32,7 @@ LogFormat = Annotated[
     str, typer.Option("--log-format", help="What the terminal gets: text or json.")
 ]
 
-Body = Callable[[Effective, str], None]
+Body = Callable[[EffectiveConfig, str], None]
 
 
 def with_node_flags(body: Body) -> Callable[..., None]:
@@ -56,7 +56,7 @@ def with_node_flags(body: Body) -> Callable[..., None]:
 
 
 @with_node_flags
-def master(effective: Effective, log_format: str) -> None:
+def master(effective: EffectiveConfig, log_format: str) -> None:
     """Be a master: one of them leads, the others stand by."""
     config = effective.config
     logged = _log(config, "master", log_format)
@@ -64,7 +64,7 @@ def master(effective: Effective, log_format: str) -> None:
 
 
 @with_node_flags
-def worker(effective: Effective, log_format: str) -> None:
+def worker(effective: EffectiveConfig, log_format: str) -> None:
     """Be a worker: run tasks on Spark for whichever master leads."""
     config = effective.config
     logged = _log(config, "worker", log_format)
@@ -72,7 +72,7 @@ def worker(effective: Effective, log_format: str) -> None:
 
 
 @with_node_flags
-def config(effective: Effective, log_format: str) -> None:
+def config(effective: EffectiveConfig, log_format: str) -> None:
     """Print the effective configuration as YAML, with where each value came from."""
     typer.echo(effective.shown())
 

@@ -35,7 +35,7 @@ from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
 from holdfast.process.failpoints import points_from_env
-from holdfast.process.run_outcome import Outcome, Status, View
+from holdfast.process.run_outcome import RunOutcome, RunStatus, RunView
 from holdfast.process.run_progress import PatientTables, RunProgress
 from holdfast.store.open import open_store
 from holdfast.wire.messages import ToLeader, ToWorker
@@ -127,12 +127,12 @@ class LocalCluster:
         if not self._done.is_set():
             self._ask(self._cancel())
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RunOutcome:
         """Return how the job ended, once it has."""
         assert self._story.outcome
         return self._story.outcome
 
-    def view(self) -> View:
+    def view(self) -> RunView:
         """Return how far the job has come."""
         running = list(self._worker.attempts.values()) if self._worker else []
         return self._story.view(running)
@@ -165,7 +165,7 @@ class LocalCluster:
         )
         if shown is not error:
             shown.__cause__ = error
-        self._story.outcome = self._story.outcome or Outcome(Status.FAILED, shown)
+        self._story.outcome = self._story.outcome or RunOutcome(RunStatus.FAILED, shown)
 
     async def _serve(self) -> None:
         """Be a master and a worker until told to close."""
@@ -227,7 +227,7 @@ class LocalCluster:
         await worker.spark_lost.wait()
         loss = self._runner.loss(0)
         if loss and self._job_id and not self._done.is_set():
-            self._story.outcome = Outcome(Status.FAILED, loss)
+            self._story.outcome = RunOutcome(RunStatus.FAILED, loss)
             await self._cancel()
         await self._closing.wait()
 

@@ -44,7 +44,7 @@ from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
 from holdfast.process.event_trace import Tracer, tracer_from_env
 from holdfast.process.failpoints import points_from_env
-from holdfast.process.links import PATH, PING_S, PONG_S, Links
+from holdfast.process.links import PATH, PING_S, PONG_S, WorkerLinks
 from holdfast.security.identity import check_listen, client_tls
 from holdfast.security.path_policy import PathPolicy
 from holdfast.security.seal import Seal
@@ -89,7 +89,7 @@ class _Parts:
 
     store: Store
     tables: SinkTables
-    links: Links
+    links: WorkerLinks
     master: Master
     journal: Journal
     api: Api
@@ -185,7 +185,7 @@ def _build(
     points = points_from_env(os.environ, log.warning)
     blobs = ObservedBlobs(open_blobs(config.blobs))
     board = StatusBoard(clock)
-    links = Links(join_token(config, create=True), say, unseal, board.failed)
+    links = WorkerLinks(join_token(config, create=True), say, unseal, board.failed)
     ports = Ports(clock, blobs, tables, links, points, config.settings())
     if tracer:
         ports, store = tracer.ports(ports), tracer.store(store)
@@ -224,7 +224,7 @@ def _code(master: Master, asked: bool, tasks: "tuple[asyncio.Task[None], ...]") 
 
 def build_app(
     api: Api,
-    links: Links,
+    links: WorkerLinks,
     master: Master,
     tracer: Tracer | None,
     audit: Audit | None = None,

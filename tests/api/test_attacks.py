@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.api.route import Role as Rights
+from holdfast.api.route import AccessRole as Rights
 from holdfast.cli.cluster_verb import printable
 from holdfast.cli.logs import JsonLines
 from holdfast.cli.processes import _Sentences

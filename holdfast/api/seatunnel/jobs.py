@@ -13,7 +13,7 @@ import msgspec
 from holdfast.api.job_graph import JobGraph
 from holdfast.api.job_snapshot import scene_of
 from holdfast.api.live_views import health_told, restarts_of
-from holdfast.api.route import ApiRequest, Handler, Permission, Route, Text
+from holdfast.api.route import ApiRequest, Handler, Permission, Route, TextAnswer
 from holdfast.api.seatunnel.pending import no_leader
 from holdfast.api.seatunnel.views import (
     Diagnostics,
@@ -105,7 +105,7 @@ class JobsV2:
         found = [self._short(leader, k, full=ask.query.full) for k in kept]
         took_ms = f"{(time.monotonic() - begun_s) * 1000:.0f}"
         headers = {"X-Dispatch-Delay-Ms": "0", "X-Handler-Cost-Ms": took_ms}
-        return Text(msgspec.json.encode(found), "application/json;charset=UTF-8", headers)
+        return TextAnswer(msgspec.json.encode(found), "application/json;charset=UTF-8", headers)
 
     async def info(self, ask: ApiRequest) -> JobInfo:
         leader = self.api.leading()

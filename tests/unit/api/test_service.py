@@ -26,7 +26,7 @@ from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
 from holdfast.process.failpoints import points_from_env
-from holdfast.process.links import Links
+from holdfast.process.links import WorkerLinks
 from holdfast.process.master_process import build_app
 from holdfast.store.contract import Delete, Guard, Put
 from holdfast.store.open import open_store
@@ -56,7 +56,7 @@ def leading(
     """Run a test against a master that leads."""
 
     async def run() -> None:
-        registry, links = Registry.load(), Links(TOKEN, lambda *_, **__: None)
+        registry, links = Registry.load(), WorkerLinks(TOKEN, lambda *_, **__: None)
         clock, points = SystemClock(), points_from_env({}, print)
         settings = MasterSettings(lease_s=30.0, tombstone_s=0.05)
         ports = Ports(clock, open_blobs(str(folder)), SinkTables(registry), links, points, settings)
@@ -191,7 +191,7 @@ def test_errors_come_as_json_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test(api: Api) -> None:
-        app = build_app(api, Links(TOKEN, lambda *_, **__: None), api.master, None)
+        app = build_app(api, WorkerLinks(TOKEN, lambda *_, **__: None), api.master, None)
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)  # type: ignore[arg-type]
         async with httpx2.AsyncClient(transport=transport, base_url="http://m1") as http:
             assert (await http.get("/api/jobs")).status_code == 401
