@@ -37,7 +37,6 @@ from holdfast.errors import Fenced, Unavailable, UserError
 from holdfast.master.admission import new_records, too_large
 from holdfast.master.explain import Explanation, explain
 from holdfast.master.job_keeper import JobKeeper
-from holdfast.master.journal import Journal
 from holdfast.master.leader import Leader
 from holdfast.master.leader_store import LEADER
 from holdfast.master.master import Mark, Master, read_mark
@@ -59,7 +58,6 @@ class Api:
         self,
         master: Master,
         registry: Registry,
-        journal: Journal,
         token: Secret,
         *,
         allow_python: bool = False,
@@ -74,7 +72,6 @@ class Api:
         self.master = master
         self.masters = masters
         self.registry = registry
-        self.journal = journal
         self.token = token
         self.allow_python = allow_python
         self.refuse_too_large = refuse_too_large
@@ -249,9 +246,11 @@ class Api:
         keeper = leader.jobs.get(job_id)
         if keeper is None:
             job, _, _ = await self.stored(job_id)
-            return explain(scene_of(leader, self.master.ports, self.journal, job, ()))
+            return explain(scene_of(leader, self.master.ports, self.board.journal, job, ()))
         pipelines = tuple(k.state for _, k in sorted(keeper.pipelines.items()))
-        return explain(scene_of(leader, self.master.ports, self.journal, keeper.state, pipelines))
+        return explain(
+            scene_of(leader, self.master.ports, self.board.journal, keeper.state, pipelines)
+        )
 
     async def cancel(self, job_id: str, *, force: bool = False) -> Accepted:
         """Have a job stop.  Yes for one that is over already."""

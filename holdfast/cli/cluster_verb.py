@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from holdfast.cli.flags import Debug, Masters, NodeFile, Patience, Token, parameter, with_parameters
-from holdfast.client import Client
+from holdfast.client import PATIENCE_S, Client
 from holdfast.config import load_config
 from holdfast.security.identity import client_tls
 from holdfast.security.token_files import client_token
@@ -26,7 +26,7 @@ SHARED: dict[str, tuple[Any, object]] = {
     "masters": (Masters, None),
     "node_config": (NodeFile, None),
     "token_file": (Token, None),
-    "patience": (Patience, 30.0),
+    "patience": (Patience, PATIENCE_S),
 }
 
 
@@ -47,11 +47,11 @@ def cluster_verb(verb: Callable[..., None]) -> Callable[..., None]:
     ]
 
     def command(
-        masters: str | None,
-        node_config: str | None,
-        token_file: str | None,
-        patience: float,
-        debug: bool,
+        masters: str | None = None,
+        node_config: str | None = None,
+        token_file: str | None = None,
+        patience: float = PATIENCE_S,
+        debug: bool = False,
         **given: object,
     ) -> None:
         verb(lambda: client_for(masters, node_config, token_file, patience), **given)

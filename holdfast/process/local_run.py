@@ -21,7 +21,7 @@ from typing import Any
 from holdfast.errors import Fenced, HoldfastError, Unavailable, UserError
 from holdfast.master.admission import new_records
 from holdfast.master.master import Master
-from holdfast.master.ports import MasterSettings, Points, Ports
+from holdfast.master.ports import MasterSettings, Ports
 from holdfast.model import job as model
 from holdfast.plan.record import JobSource, encode_spec
 from holdfast.process.abandoned_runs import (
@@ -184,8 +184,16 @@ class LocalCluster:
                 NAME, self._incarnation, SLOTS, self._tags, self._runner, inbox.put_nowait,
                 settings, ended=self._story.ended,
             )  # fmt: skip
-            points = _Stirring(points_from_env(os.environ, log.info), self._stirred)
-            ports = Ports(SystemClock(), blobs, self._tables, _Direct(worker), points, SETTINGS)
+            points = points_from_env(os.environ, log.info)
+            ports = Ports(
+                SystemClock(),
+                blobs,
+                self._tables,
+                _Direct(worker),
+                points,
+                SETTINGS,
+                lambda key: self._stirred.set(),
+            )
             self._master = Master(NAME, self._incarnation, store, ports)
             cleanup.push_async_callback(self._stop, self._master, worker)
             finishing = asyncio.ensure_future(recover_abandoned_runs(self._runner.registry))
@@ -302,19 +310,6 @@ class LocalCluster:
         except RuntimeError:
             if not self._loop.is_closed():
                 raise
-
-
-class _Stirring:
-    """The points of a run: whoever follows its job looks again after each durable step."""
-
-    def __init__(self, inner: Points, stirred: asyncio.Event) -> None:
-        self._inner = inner
-        self._stirred = stirred
-
-    async def hit(self, name: str) -> None:
-        """Pass a moment."""
-        await self._inner.hit(name)
-        self._stirred.set()
 
 
 class _Direct:

@@ -34,7 +34,7 @@ from holdfast.api.ui import UiOrigins, known_masters
 from holdfast.config import PREFIX, Config, host_and_port
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError, Unavailable, UserError
-from holdfast.master.journal import Journal, say
+from holdfast.master.journal import say
 from holdfast.master.looks import Looks
 from holdfast.master.master import Master
 from holdfast.master.ports import Ports
@@ -91,7 +91,6 @@ class _Parts:
     tables: SinkTables
     links: WorkerLinks
     master: Master
-    journal: Journal
     api: Api
     server: Server
     tracer: Tracer | None
@@ -140,7 +139,7 @@ async def _serve(config: Config, log_file: Path | None) -> int:
 async def _watch(parts: _Parts) -> None:
     """Look at what this master does, for the log and for whoever asks, until cancelled."""
     api = parts.api
-    work = [parts.journal.run(parts.master), api.board.run(parts.master), api.catalog.run()]
+    work = [api.board.run(parts.master), api.catalog.run()]
     if api.lineage:
         work.append(api.lineage.run(api.board))
     await asyncio.gather(*work)
@@ -186,14 +185,13 @@ def _build(
     blobs = ObservedBlobs(open_blobs(config.blobs))
     board = StatusBoard(clock)
     links = WorkerLinks(join_token(config, create=True), say, unseal, board.failed)
-    ports = Ports(clock, blobs, tables, links, points, config.settings())
+    ports = Ports(clock, blobs, tables, links, points, config.settings(), board.wrote)
     if tracer:
         ports, store = tracer.ports(ports), tracer.store(store)
-    observed = ObservedStore(store, board.wrote)
+    observed = ObservedStore(store)
     master = Master(config.name, incarnation, observed, ports, config.advertise)
-    journal = Journal(clock)
     api = Api(
-        master, registry, journal, token, allow_python=config.allow_python,
+        master, registry, token, allow_python=config.allow_python,
         refuse_too_large=config.too_large == "refuse", log_file=log_file, board=board,
         environment=config.job_environment, seal=seal,
         confined=PathPolicy(config.file_roots),
@@ -204,7 +202,7 @@ def _build(
     audit = Audit(log_file.with_name(f"audit-{config.name}.log") if log_file else None)
     app = build_app(api, links, master, tracer, audit, config.context_path, client_tls(config))
     server = server_for(UiOrigins(app, api.masters), config)
-    return _Parts(store, tables, links, master, journal, api, server, tracer)
+    return _Parts(store, tables, links, master, api, server, tracer)
 
 
 def _code(master: Master, asked: bool, tasks: "tuple[asyncio.Task[None], ...]") -> int:

@@ -23,7 +23,6 @@ from holdfast.connect.registry import Registry
 from holdfast.core.checkpoint import CheckpointDue, CheckpointKind
 from holdfast.core.gather import Counts, StagedCommittable, TaskAck, Written
 from holdfast.core.task import WorkerId
-from holdfast.master.journal import Journal
 from holdfast.master.master import Master
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import MasterSettings, Ports
@@ -203,10 +202,10 @@ async def with_master(store: Store, folder: Path, test: Test, **more: Any) -> No
     tables = SinkTables(registry, unseal)
     board = StatusBoard(clock)
     links = WorkerLinks(TOKEN, lambda *_, **__: None, unseal, board.failed)
-    ports = Ports(clock, blobs, tables, links, points_from_env({}, print), settings)
-    observed = ObservedStore(store, board.wrote)
+    ports = Ports(clock, blobs, tables, links, points_from_env({}, print), settings, board.wrote)
+    observed = ObservedStore(store)
     master = Master(name, secrets.token_hex(4), observed, ports, url)
-    api = Api(master, registry, Journal(clock), TOKEN, board=board, seal=seal, **more)
+    api = Api(master, registry, TOKEN, board=board, seal=seal, **more)
     app = build_app(api, links, master, None, Audit(folder / "audit.log"), context)
     beside = [
         asyncio.ensure_future(w) for w in (master.run(), board.run(master), api.catalog.run())

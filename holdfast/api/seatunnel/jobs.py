@@ -113,7 +113,7 @@ class JobsV2:
         if leader and keeper and not keeper.terminal:
             found = await self._live(leader, keeper)
             scene = scene_of(
-                leader, self.api.master.ports, self.api.journal, keeper.state,
+                leader, self.api.master.ports, self.api.board.journal, keeper.state,
                 tuple(k.state for _, k in sorted(keeper.pipelines.items())),
             )  # fmt: skip
             found.explain = masked_text(as_text(explain(scene), date_text))

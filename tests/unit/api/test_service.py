@@ -16,7 +16,6 @@ from holdfast.connect.registry import Registry
 from holdfast.core.job import JobStatus
 from holdfast.core.task import TaskStatus
 from holdfast.errors import Unavailable, UserError
-from holdfast.master.journal import Journal
 from holdfast.master.master import Master
 from holdfast.master.ports import MasterSettings, Ports
 from holdfast.model.secret import Secret
@@ -61,7 +60,7 @@ def leading(
         settings = MasterSettings(lease_s=30.0, tombstone_s=0.05)
         ports = Ports(clock, open_blobs(str(folder)), SinkTables(registry), links, points, settings)
         master = Master("M1", "i", await open_store("memory:"), ports, "http://m1")
-        api = Api(master, registry, Journal(clock), TOKEN, refuse_too_large=refuse_too_large)
+        api = Api(master, registry, TOKEN, refuse_too_large=refuse_too_large)
         running = asyncio.ensure_future(master.run())
         while not (master.leader and master.leader.loaded):
             assert not running.done()
