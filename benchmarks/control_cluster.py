@@ -37,8 +37,8 @@ from holdfast.model.job import JobPlan as Planned
 from holdfast.model.secret import Secret
 from holdfast.plan.load import parse_job
 from holdfast.plan.record import JobSource, encode_spec
-from holdfast.security.identity import join_token
 from holdfast.security.seal import Seal
+from holdfast.security.token_files import join_token
 from holdfast.store.contract import Put
 from holdfast.store.open import open_store
 from holdfast.wire.messages import TaskKey

@@ -18,19 +18,19 @@ import msgspec
 from holdfast.api.access import NewToken, TokenView
 from holdfast.api.problems import Problem
 from holdfast.api.requests import (
-    Again,
     CheckText,
     ConnectAsked,
     NewTokenAsked,
-    Restart,
+    RestartAsked,
+    RetryAsked,
     Submit,
     SubmitText,
 )
 from holdfast.api.views import (
     ENDED,
     Accepted,
-    Checked,
-    Checkpoints,
+    CheckpointsView,
+    CheckResult,
     ClusterView,
     ConfigView,
     Connected,
@@ -145,9 +145,9 @@ class Client:
         )  # fmt: skip
         return self._ask("POST", "/submit", Accepted, body)
 
-    def check(self, text: str, format: str = "", file: str = "job.conf") -> Checked:
+    def check(self, text: str, format: str = "", file: str = "job.conf") -> CheckResult:
         """Return every mistake in the text of a job, with its place."""
-        return self._ask("POST", "/check", Checked, CheckText(text, format, file))
+        return self._ask("POST", "/check", CheckResult, CheckText(text, format, file))
 
     def check_connect(self, spec: str, within_s: float = 120.0) -> Connected:
         """Have a worker open what a job names, and return what is wrong; nothing is changed."""
@@ -183,9 +183,9 @@ class Client:
         """Return a job's stages, pipelines and tasks."""
         return self._ask("GET", f"/jobs/{job_id}/graph", Graph)
 
-    def checkpoints(self, job_id: str) -> Checkpoints:
+    def checkpoints(self, job_id: str) -> CheckpointsView:
         """Return a job's checkpoints."""
-        return self._ask("GET", f"/jobs/{job_id}/checkpoints", Checkpoints)
+        return self._ask("GET", f"/jobs/{job_id}/checkpoints", CheckpointsView)
 
     def timeline(self, job_id: str) -> Timeline:
         """Return what happened to a job."""
@@ -201,7 +201,7 @@ class Client:
 
     def retry(self, job_id: str, *, restore: bool = False) -> Accepted:
         """Run a job that is over again, with the same file; from its savepoint if asked."""
-        body = Again(restore, secrets.token_hex(16))
+        body = RetryAsked(restore, secrets.token_hex(16))
         return self._ask("POST", f"/jobs/{job_id}/retry", Accepted, body)
 
     def cancel(self, job_id: str, *, force: bool = False) -> Accepted:
@@ -225,7 +225,7 @@ class Client:
         self, job_id: str, spec: str = "", number: int = 0, *, write_again: bool = False
     ) -> Accepted:
         """Go on from what a life of a job has left: the latest, or the one with this number."""
-        body = Restart(spec, secrets.token_hex(16), number, write_again)
+        body = RestartAsked(spec, secrets.token_hex(16), number, write_again)
         return self._ask("POST", f"/jobs/{job_id}/restart", Accepted, body)
 
     def cluster(self) -> ClusterView:

@@ -6,7 +6,6 @@ each other through Holdfast's home folder.
 """
 
 import os
-import secrets
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -178,7 +177,7 @@ class Config:
 
 
 @dataclass(frozen=True, slots=True)
-class Effective:
+class EffectiveConfig:
     """A config with nothing left open, and where each value came from."""
 
     config: Config
@@ -193,11 +192,6 @@ class Effective:
         return "\n".join(lines)
 
 
-def options_of_a_node() -> tuple[OptionInfo, ...]:
-    """Return every option, as help and flags show it."""
-    return describe(Config)
-
-
 def flag(info: OptionInfo) -> str:
     """Return an option's flag."""
     return "--" + info.name.replace("_", "-")
@@ -205,7 +199,7 @@ def flag(info: OptionInfo) -> str:
 
 def load_config(
     flags: Mapping[str, str], environ: Mapping[str, str], file: str | None = None
-) -> Effective:
+) -> EffectiveConfig:
     """Read a config from all its places.  Raises every mistake together."""
     report = CheckReport()
     named = file or environ.get(PREFIX + "CONFIG")
@@ -223,39 +217,7 @@ def load_config(
             "\n".join(_told(m.place, m.message) for m in report.mistakes), code="config"
         )
     names = {f.name for f in fields(Config)}
-    return Effective(_completed(config), {k: v for k, v in origins.items() if k in names})
-
-
-def find_token(config: Config, *, create: bool) -> Secret:
-    """Return the shared secret.  `create`: make the default file if there is none."""
-    if config.token:
-        return config.token
-    path = Path(config.token_file)
-    try:
-        if create and path == _cluster() / "token":
-            _create_token(path)
-        token = path.read_text().strip()
-    except OSError as error:
-        raise UserError(
-            f"The token file {path} cannot be read: {error.strerror}. Start a master on this"
-            " machine first, or give token_file (or HOLDFAST_TOKEN) as the masters have it.",
-            code="config.token",
-        ) from error
-    if not token:
-        raise UserError(f"The token file {path} is empty. Write the masters' token into it.")
-    return Secret(token)
-
-
-def first_time(config: Config) -> bool:
-    """Say whether the token that was made here has not been shown yet; it is from now on."""
-    path = Path(config.token_file)
-    if config.token or path != _cluster() / "token":
-        return False
-    try:
-        os.close(os.open(path.with_name("token_shown"), os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        return False
-    return True
+    return EffectiveConfig(_completed(config), {k: v for k, v in origins.items() if k in names})
 
 
 def host_and_port(config: Config) -> tuple[str, int]:
@@ -265,13 +227,14 @@ def host_and_port(config: Config) -> tuple[str, int]:
     return found
 
 
-def _cluster() -> Path:
+def cluster_folder() -> Path:
+    """Return where a master and a worker of one machine find each other."""
     return state_dir.root() / "cluster"
 
 
 def _completed(config: Config) -> Config:
     """Fill in the defaults that depend on this machine."""
-    folder = _cluster()
+    folder = cluster_folder()
     cores = config.cores or os.cpu_count() or 1
     scheme = "https" if config.tls_cert or config.tls_ca else "http"
     host, port = _address(config.listen) or ("", 0)
@@ -353,23 +316,6 @@ def _address(text: str) -> tuple[str, int] | None:
 
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _create_token(path: Path) -> None:
-    """Make a token that only this user reads; whoever comes second finds the first one's."""
-    if path.exists():
-        return
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fresh = path.with_name(f".token-{secrets.token_hex(4)}")
-    descriptor = os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(secrets.token_urlsafe(32) + "\n")
-    try:
-        os.link(fresh, path)
-    except FileExistsError:
-        return
-    finally:
-        fresh.unlink()
 
 
 def _yaml(value: Any, name: str) -> str:

@@ -19,9 +19,12 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
+from holdfast import LATE
+from holdfast.cli.main import VERBS
 from tools.rename_code import imports_of
 from tools.rename_table import dotted, python_files
 
@@ -54,6 +57,7 @@ class Module:
     plugin: bool
     skips: int
     package: bool
+    entry: bool = False
 
     @property
     def room(self) -> str:
@@ -119,7 +123,17 @@ def measure(path: Path) -> Module:
         bool(bases & set(PLUGINS)),
         text.count("# fmt: skip"),
         path.name == "__init__.py",
+        dotted(path, ROOT) in entry_points(),
     )
+
+
+@cache
+def entry_points() -> frozenset[str]:
+    """Return the modules that are loaded by name: commands, verbs, what `import holdfast` has."""
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    commands = (script.partition(":")[0] for script in scripts.values())
+    verbs = (f"holdfast.cli.{module}" for module in VERBS.values())
+    return frozenset({*commands, *verbs, *LATE.values()})
 
 
 def _kind(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ...]:
@@ -161,7 +175,7 @@ def breaches(modules: Sequence[Module]) -> dict[str, dict[str, str]]:
             if lines > FUNCTION_LINES_MAX:
                 found["function"][f"{one.name}:{name}"] = f"{lines} lines"
         alone = len(used[one.name]) == 1 and not one.plugin
-        if one.code < SHRED_LINES and alone and one.public:
+        if one.code < SHRED_LINES and alone and one.public and not one.entry:
             (by,) = used[one.name]
             found["lower"][one.name] = f"{one.code} code lines, used by {by}"
         if one.concepts > PUBLIC_NAMES_MAX:

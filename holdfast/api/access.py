@@ -16,26 +16,16 @@ from collections import OrderedDict
 
 import msgspec
 
-from holdfast.api.route import JOB_ID, NAME, Caller, Role
+from holdfast.api.route import JOB_ID, NAME, AccessRole, Caller
 from holdfast.errors import UserError
 from holdfast.model.secret import Secret
 from holdfast.store.contract import Delete, Guard, Put, Store
 
 PREFIX = "access/"
-
-
 TOKEN = re.compile(r"hf_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")
-
-
-ADMIN = Caller("admin", Role.ADMIN)
-
-
+ADMIN = Caller("admin", AccessRole.ADMIN)
 TRIES_MAX = 100
-
-
 TRIES_S = 60.0
-
-
 ADDRESSES_MAX = 10_000
 
 
@@ -43,7 +33,7 @@ class TokenRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A token as the store keeps it.  `expires_s` is a date; 0: never."""
 
     name: str
-    role: Role
+    role: AccessRole
     sha256: str
     created_s: float
     expires_s: float = 0.0
@@ -109,9 +99,9 @@ class Access:
             TokenView(n, r.name, r.role.value, r.created_s, r.expires_s, r.jobs) for n, r in found
         ]
 
-    async def give(self, name: str, role: Role, days: float, jobs: str = "") -> NewToken:
+    async def give(self, name: str, role: AccessRole, days: float, jobs: str = "") -> NewToken:
         """Make a token.  Only its hash is kept."""
-        if jobs and (not JOB_ID.fullmatch(jobs) or role is Role.ADMIN):
+        if jobs and (not JOB_ID.fullmatch(jobs) or role is AccessRole.ADMIN):
             raise UserError(
                 "A token for some jobs says how their ids begin, and is no admin's.",
                 code="token.jobs",
@@ -139,7 +129,7 @@ class Access:
         await self._store.commit([], [Delete(PREFIX + number)])
 
 
-class Tries:
+class WrongTokens:
     """How often each address has shown a wrong token lately; too often, and it must wait."""
 
     def __init__(self) -> None:

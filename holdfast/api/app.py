@@ -19,11 +19,11 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from holdfast.api.access import Access, Tries
+from holdfast.api.access import Access, WrongTokens
 from holdfast.api.audit import Audit
 from holdfast.api.forward import FORWARDED, Forwarder
 from holdfast.api.problems import problem_of
-from holdfast.api.route import NOBODY, ApiRequest, Caller, Permission, Route, Text, pattern_of
+from holdfast.api.route import NOBODY, ApiRequest, Caller, Permission, Route, TextAnswer, pattern_of
 from holdfast.errors import HoldfastError, Unavailable, UserError
 
 BODY_BYTES_MAX = 1_048_576
@@ -46,7 +46,7 @@ HEADERS = {
 _BAD_PATH = re.compile(r"[^\x21-\x7e]|\\|//|(?:^|/)\.\.?(?:/|$)")
 
 
-class Linking(Protocol):
+class WorkerSocket(Protocol):
     """Whoever talks with workers."""
 
     def __call__(self, socket: WebSocket) -> Awaitable[None]:
@@ -54,7 +54,7 @@ class Linking(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CheckedCall:
     """A request on its way through the checks."""
 
     request: Request
@@ -74,7 +74,7 @@ class App:
         access: Access,
         audit: Audit,
         forwarder: Forwarder,
-        link: tuple[str, Linking] | None = None,
+        link: tuple[str, WorkerSocket] | None = None,
         context_path: str = "",
     ) -> None:
         self.routes = tuple(routes)
@@ -83,7 +83,7 @@ class App:
         self.forwarder = forwarder
         self._link = link
         self._context = "/" + context_path.strip("/") if context_path.strip("/") else ""
-        self._tries = Tries()
+        self._tries = WrongTokens()
         self._exact = {r.path: r.path for r in self.routes if not r.parameters}
         self._patterns = [
             (compiled(path), path) for path in {r.path: 0 for r in self.routes if r.parameters}
@@ -118,7 +118,7 @@ class App:
             status, problem = problem_of(error, what)
             return _response(status, problem, _extra(request, status, error))
 
-    async def _checked(self, call: Call) -> Response:
+    async def _checked(self, call: CheckedCall) -> Response:
         """Let a request through, or raise what is wrong with it."""
         route, request = call.route, call.request
         if route is None or route.permission is not Permission.PUBLIC:
@@ -143,7 +143,7 @@ class App:
             return await self._served(route, request, call)
         return await self._audited(route, request, call)
 
-    async def _audited(self, route: Route, request: Request, call: Call) -> Response:
+    async def _audited(self, route: Route, request: Request, call: CheckedCall) -> Response:
         """Serve an order between two lines of the audit log; the first is there before it is."""
         entry = self.audit.asked(call.who, _address(request), route, call.parameters)
         try:
@@ -157,7 +157,7 @@ class App:
         self.audit.answered(entry, response.status_code, "")
         return response
 
-    async def _served(self, route: Route, request: Request, call: Call) -> Response:
+    async def _served(self, route: Route, request: Request, call: CheckedCall) -> Response:
         body = await _body(request, route)
         follows = FOLLOWS in request.headers or FORWARDED in request.headers
         if route.leads and not follows:
@@ -187,7 +187,7 @@ class App:
             raise UserError("The token is missing or is no good.", code="token.missing")
         return who
 
-    def _call(self, request: Request) -> Call:
+    def _call(self, request: Request) -> CheckedCall:
         path: str = request.scope["path"]
         if self._context and (path == self._context or path.startswith(self._context + "/")):
             path = path[len(self._context) :] or "/"
@@ -201,10 +201,10 @@ class App:
                     break
         methods = self._methods.get(template, {}) if template else {}
         method = "GET" if request.method == "HEAD" else request.method
-        return Call(request, path, methods.get(method), parameters, tuple(sorted(methods)))
+        return CheckedCall(request, path, methods.get(method), parameters, tuple(sorted(methods)))
 
 
-def _unknown(call: Call) -> UserError:
+def _unknown(call: CheckedCall) -> UserError:
     if call.allowed:
         allowed = ", ".join(call.allowed)
         return UserError(f"This path takes {allowed}.", code="path.method", allow=allowed)
@@ -285,7 +285,7 @@ def _response(status: int, answer: object, headers: Mapping[str, str] | None = N
             for name, value in HEADERS.items():
                 answer.headers.setdefault(name, value)
             return answer
-        case Text(content, media, own):
+        case TextAnswer(content, media, own):
             return Response(content, status, {**more, **own, "Content-Type": media})
     more["Content-Type"] = "application/json;charset=UTF-8"
     return Response(msgspec.json.encode(answer), status, more)

@@ -16,7 +16,7 @@ from holdfast.store.contract import Compacted, Item, Store
 AGAIN_S = 1.0
 
 
-class Ended:
+class EndedJob:
     """A job that is over, or the reason why what stayed of it cannot be read."""
 
     __slots__ = ("created", "damage", "id", "job")
@@ -32,12 +32,12 @@ class Ended:
             self.damage = str(error)
 
 
-class Catalog:
+class EndedJobs:
     """What stayed of ended jobs, by key.  Until `run` has read them, every look reads the store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._entries: dict[str, Ended] = {}
+        self._entries: dict[str, EndedJob] = {}
         self._followed = False
         self.version = 0
 
@@ -50,7 +50,7 @@ class Catalog:
                 self._followed = False
             await asyncio.sleep(AGAIN_S)
 
-    async def entries(self) -> list[Ended]:
+    async def entries(self) -> list[EndedJob]:
         """Return all ended jobs."""
         if not self._followed:
             await self._read()
@@ -58,7 +58,7 @@ class Catalog:
 
     async def _read(self) -> int:
         items, revision = await self._store.range(HISTORY)
-        self._entries = {i.key: Ended(i) for i in items}
+        self._entries = {i.key: EndedJob(i) for i in items}
         self.version += 1
         return revision
 
@@ -70,5 +70,5 @@ class Catalog:
                 for change in together:
                     self._entries.pop(change.key, None)
                     if change.item:
-                        self._entries[change.key] = Ended(change.item)
+                        self._entries[change.key] = EndedJob(change.item)
                 self.version += 1

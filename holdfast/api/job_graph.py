@@ -26,20 +26,10 @@ from holdfast.plan.record import decode_spec
 from holdfast.plan.show import guarantee_of, plan_data
 
 FILES = "file"
-
-
 SCHEMES = {"postgresql": "postgres", "s3a": "s3", "s3n": "s3"}
-
-
 PORTS = {"postgres": 5432, "mysql": 3306, "mariadb": 3306}
-
-
 PLACES = ("path", "warehouse")
-
-
 KEPT = 3_000
-
-
 PLANNED_AT_ONCE = 4
 
 
@@ -74,7 +64,7 @@ class JobGraph:
         return {s.id: s.guarantee for s in self.stages if s.guarantee}
 
 
-class Sketches:
+class JobGraphs:
     """The sketches of all jobs that somebody looked at.  `unseal` opens what a record keeps."""
 
     def __init__(self, registry: Registry, unseal: Callable[[str], str]) -> None:

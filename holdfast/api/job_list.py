@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from holdfast.api.catalog import Catalog
-from holdfast.api.job_graph import Sketches
-from holdfast.api.shown import live_row, row, row_of
+from holdfast.api.catalog import EndedJobs
+from holdfast.api.job_graph import JobGraphs
+from holdfast.api.live_views import live_row, row, row_of
 from holdfast.api.status_board import StatusBoard
 from holdfast.api.views import JobList, JobRow
 from holdfast.core.job import TERMINAL
@@ -34,7 +34,7 @@ class Listing:
     """All jobs that this master knows of."""
 
     def __init__(
-        self, master: Master, board: StatusBoard, catalog: Catalog, sketches: Sketches
+        self, master: Master, board: StatusBoard, catalog: EndedJobs, sketches: JobGraphs
     ) -> None:
         self._master = master
         self._board = board

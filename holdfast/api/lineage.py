@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from holdfast.api.job_graph import JobGraph, Sketches
+from holdfast.api.job_graph import JobGraph, JobGraphs
 from holdfast.api.status_board import JobStatusView, StatusBoard
 from holdfast.config import OpenLineage
 from holdfast.core.checkpoint import Totals
@@ -47,7 +47,7 @@ LOOK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class LineageEvent:
     """One event to be told."""
 
     kind: str
@@ -57,7 +57,7 @@ class Fact:
 
 
 @dataclass
-class Told:
+class SentEvents:
     """What this process has told of one life of a job."""
 
     started: bool = False
@@ -68,12 +68,12 @@ class Told:
 class Lineage:
     """The events on their way to the server, and how many there were."""
 
-    def __init__(self, options: OpenLineage, sketches: Sketches) -> None:
+    def __init__(self, options: OpenLineage, sketches: JobGraphs) -> None:
         self._options = options
         self._sketches = sketches
         self._where = urlsplit(options.url).netloc
-        self._queue: asyncio.Queue[Fact] = asyncio.Queue(QUEUED_MAX)
-        self._told: dict[tuple[str, str], Told] = {}
+        self._queue: asyncio.Queue[LineageEvent] = asyncio.Queue(QUEUED_MAX)
+        self._told: dict[tuple[str, str], SentEvents] = {}
         self._trouble = ""
         self.sent = 0
         self.failures = 0
@@ -105,16 +105,16 @@ class Lineage:
         for sight in chain(board.past.values(), board.lives.values()):
             life = (sight.job.id, sight.job.incarnation)
             seen.add(life)
-            self._follow(sight, self._told.setdefault(life, Told()))
+            self._follow(sight, self._told.setdefault(life, SentEvents()))
         self._told = {life: told for life, told in self._told.items() if life in seen}
 
-    def _follow(self, sight: JobStatusView, told: Told) -> None:
+    def _follow(self, sight: JobStatusView, told: SentEvents) -> None:
         job = sight.job
         over = job.status in TERMINAL
         if not told.started and job.status is not JobStatus.PENDING:
-            told.started = self._take(Fact("START", sight.started_s or job.since_s, job))
+            told.started = self._take(LineageEvent("START", sight.started_s or job.since_s, job))
         if over and told.started and not told.ended:
-            told.ended = self._take(Fact(ENDS[job.status], job.ended_s, job, job.totals))
+            told.ended = self._take(LineageEvent(ENDS[job.status], job.ended_s, job, job.totals))
         latest = [p.checkpoints.latest for p in sight.pipelines.values()]
         at_s = max((c.at_s for c in latest if c), default=0.0)
         due = at_s >= told.running_s + self._options.running_s
@@ -122,9 +122,9 @@ class Lineage:
         if not over and told.started and due and self.waiting < QUEUED_MAX // 2:
             told.running_s = at_s
             totals = sum((c.totals for c in latest if c), Totals())
-            self._take(Fact("RUNNING", at_s, job, totals))
+            self._take(LineageEvent("RUNNING", at_s, job, totals))
 
-    def _take(self, fact: Fact) -> bool:
+    def _take(self, fact: LineageEvent) -> bool:
         """Queue an event; one for which there is no room is counted and not told."""
         try:
             self._queue.put_nowait(fact)
@@ -178,7 +178,7 @@ def run_id(job: JobRecord) -> str:
     return str(uuid.uuid5(RUNS, f"{job.id}/{job.incarnation}"))
 
 
-def event_of(fact: Fact, sketch: JobGraph, namespace: str) -> dict[str, Any]:
+def event_of(fact: LineageEvent, sketch: JobGraph, namespace: str) -> dict[str, Any]:
     """Return an event as OpenLineage's schema wants it."""
     job = fact.job
     run_facets = {

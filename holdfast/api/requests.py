@@ -49,7 +49,7 @@ class ConnectAsked(CheckText, kw_only=True, forbid_unknown_fields=True):
     wait_s: float = 20.0
 
 
-class Restart(msgspec.Struct, forbid_unknown_fields=True):
+class RestartAsked(msgspec.Struct, forbid_unknown_fields=True):
     """Go on from what a life of a job has left: the latest, or the one with this number.
 
     `spec` "": with the file that it was saved with.  `write_again`: even if rows that show already
@@ -64,7 +64,7 @@ class Restart(msgspec.Struct, forbid_unknown_fields=True):
     allow_dropped: bool = False
 
 
-class Again(msgspec.Struct, forbid_unknown_fields=True):
+class RetryAsked(msgspec.Struct, forbid_unknown_fields=True):
     """Run a job that is over once more, with the same file."""
 
     restore: bool = False

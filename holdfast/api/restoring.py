@@ -31,7 +31,7 @@ BY_KEY = "Every sink replaces rows by their keys, so none can show twice."
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class RestoreChoices:
     """What the user says of stages that have changed: `--map old=new`, `--allow-dropped`; and of
     rows that a later life has shown: `--write-again`."""
 
@@ -41,7 +41,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class GoingOn:
+class RestoredPositions:
     """Whose position is whose, between a life that is over and one that goes on from it."""
 
     move: Move
@@ -52,7 +52,9 @@ class GoingOn:
         return transplant(saved, self.move, job, incarnation)
 
 
-def go_on(spec: str, planned: JobPlan, registry: Registry, given: Given, about: str) -> GoingOn:
+def go_on(
+    spec: str, planned: JobPlan, registry: Registry, given: RestoreChoices, about: str
+) -> RestoredPositions:
     """Match a planned job with the saved job file of a former life, or refuse with every reason.
 
     `about` names that life in messages.
@@ -66,7 +68,7 @@ def go_on(spec: str, planned: JobPlan, registry: Registry, given: Given, about: 
             f"The job file does not fit what {about} has saved, and nothing was started.{listed}",
             code="restore.mismatch",
         )
-    return GoingOn(Move(before, planned, matching.moved), matching)
+    return RestoredPositions(Move(before, planned, matching.moved), matching)
 
 
 def _plan_again(spec: str, registry: Registry, about: str) -> JobPlan:
@@ -121,7 +123,7 @@ def undone(leader: Leader, job_id: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Going:
+class RestorePlan:
     """A saved state, the job file it was saved with, and the planned job that is to go on."""
 
     leader: Leader
@@ -131,7 +133,7 @@ class Going:
     planned: JobPlan
 
     async def begin(
-        self, given: Given, job: Record, pipelines: tuple[PipelineRecord, ...]
+        self, given: RestoreChoices, job: Record, pipelines: tuple[PipelineRecord, ...]
     ) -> tuple[tuple[Record, tuple[PipelineRecord, ...]], Start, list[str]]:
         """Return the records of a life that goes on, what it begins with, and what is said of it.
 

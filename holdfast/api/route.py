@@ -16,8 +16,6 @@ import msgspec
 from holdfast.errors import UserError
 
 JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
-
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -32,7 +30,7 @@ def job_id_of(given: str, token: str) -> str:
     return job_id
 
 
-class Role(StrEnum):
+class AccessRole(StrEnum):
     """Who a token speaks for."""
 
     VIEWER = "viewer"
@@ -50,9 +48,9 @@ class Permission(StrEnum):
 
 
 GRANTED = {
-    Role.VIEWER: frozenset({Permission.READ}),
-    Role.OPERATOR: frozenset({Permission.READ, Permission.OPERATE}),
-    Role.ADMIN: frozenset({Permission.READ, Permission.OPERATE, Permission.ADMIN}),
+    AccessRole.VIEWER: frozenset({Permission.READ}),
+    AccessRole.OPERATOR: frozenset({Permission.READ, Permission.OPERATE}),
+    AccessRole.ADMIN: frozenset({Permission.READ, Permission.OPERATE, Permission.ADMIN}),
 }
 """What each role may do; what is not here is refused."""
 
@@ -65,7 +63,7 @@ class Caller:
     """
 
     name: str
-    role: Role
+    role: AccessRole
     jobs: str = ""
 
     def may(self, permission: Permission) -> bool:
@@ -77,7 +75,7 @@ class Caller:
         return job.startswith(self.jobs)
 
 
-NOBODY = Caller("", Role.VIEWER)
+NOBODY = Caller("", AccessRole.VIEWER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,7 @@ class ApiRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextAnswer:
     """An answer that is no JSON object of ours: text, or JSON that is already encoded."""
 
     content: bytes
@@ -111,7 +109,7 @@ Handler = Callable[[ApiRequest], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path.  `answer` is the type of its answer, `Text` where it is none of ours.
+    """A path.  `answer` is the type of its answer, `TextAnswer` where it is none of ours.
 
     `leads`: only the leader can answer; any other master hands the request on to it.  `body` is the
     type of the request's JSON, or bytes where the handler reads it.  `order`: it changes something

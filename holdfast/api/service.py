@@ -13,18 +13,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.api.catalog import Catalog
-from holdfast.api.job_graph import JobGraph, Sketches
+from holdfast.api.catalog import EndedJobs
+from holdfast.api.job_graph import JobGraph, JobGraphs
 from holdfast.api.job_list import Listing
+from holdfast.api.job_snapshot import held_of, scene_of, waits_of
 from holdfast.api.lineage import Lineage
+from holdfast.api.live_views import cluster_view, detail
 from holdfast.api.logs import log_lines
 from holdfast.api.problems import NotLeader
 from holdfast.api.requests import Submit, SubmitText
-from holdfast.api.restoring import Given, Going, chosen, incarnation_of, undone
+from holdfast.api.restoring import RestoreChoices, RestorePlan, chosen, incarnation_of, undone
 from holdfast.api.route import job_id_of
-from holdfast.api.scene import held_of, scene_of, waits_of
 from holdfast.api.sealing import OPTION, SPEC, opened_options, sealed_options
-from holdfast.api.shown import cluster_view, detail
 from holdfast.api.status_board import JobStatusView, StatusBoard
 from holdfast.api.submission import Reader, read_spec
 from holdfast.api.views import Accepted, ClusterView, JobDetail, JobList, LogLines
@@ -37,7 +37,6 @@ from holdfast.errors import Fenced, Unavailable, UserError
 from holdfast.master.admission import new_records, too_large
 from holdfast.master.explain import Explanation, explain
 from holdfast.master.job_keeper import JobKeeper
-from holdfast.master.journal import Journal
 from holdfast.master.leader import Leader
 from holdfast.master.leader_store import LEADER
 from holdfast.master.master import Mark, Master, read_mark
@@ -59,7 +58,6 @@ class Api:
         self,
         master: Master,
         registry: Registry,
-        journal: Journal,
         token: Secret,
         *,
         allow_python: bool = False,
@@ -74,17 +72,16 @@ class Api:
         self.master = master
         self.masters = masters
         self.registry = registry
-        self.journal = journal
         self.token = token
         self.allow_python = allow_python
         self.refuse_too_large = refuse_too_large
         self.log_file = log_file
         self.board = board or StatusBoard(master.ports.clock)
-        self.catalog = Catalog(master.store)
+        self.catalog = EndedJobs(master.store)
         self.seal = seal
         self.served = 0
         self.blobs = master.ports.blobs
-        self.sketches = Sketches(registry, self.opened)
+        self.sketches = JobGraphs(registry, self.opened)
         self.lineage: Lineage | None = None
         self.listing = Listing(master, self.board, self.catalog, self.sketches)
         self.reader = Reader(registry, allow_python=allow_python, environment=environment)
@@ -133,8 +130,8 @@ class Api:
                 latest = await self._chosen(leader, asked, job_id)
                 if latest and latest.id != saved.id:
                     return None
-                begun = Given(asked.maps, asked.allow_dropped, asked.write_again)
-                going = Going(leader, self.registry, saved, self.opened(saved.spec), planned)
+                begun = RestoreChoices(asked.maps, asked.allow_dropped, asked.write_again)
+                going = RestorePlan(leader, self.registry, saved, self.opened(saved.spec), planned)
                 made, start, accepted.restored = await going.begin(begun, *made)
             await self.fenced(leader, leader.submit(*made, start))
             if not known:  # REST v2's answer has no place for warnings
@@ -249,9 +246,11 @@ class Api:
         keeper = leader.jobs.get(job_id)
         if keeper is None:
             job, _, _ = await self.stored(job_id)
-            return explain(scene_of(leader, self.master.ports, self.journal, job, ()))
+            return explain(scene_of(leader, self.master.ports, self.board.journal, job, ()))
         pipelines = tuple(k.state for _, k in sorted(keeper.pipelines.items()))
-        return explain(scene_of(leader, self.master.ports, self.journal, keeper.state, pipelines))
+        return explain(
+            scene_of(leader, self.master.ports, self.board.journal, keeper.state, pipelines)
+        )
 
     async def cancel(self, job_id: str, *, force: bool = False) -> Accepted:
         """Have a job stop.  Yes for one that is over already."""

@@ -1,8 +1,8 @@
 """What the leading master has seen of its jobs, for people to look at.
 
-It decides nothing.  A wrapper around the store says which records changed; those, and only those,
-are looked at again.  Rates come from the heartbeats of workers, which say how far each task is: no
-read of the API ever asks a worker.
+It decides nothing.  `Ports.wrote` says which records changed; those, and only those, are looked at
+again, for the pages and for the journal.  Rates come from the heartbeats of workers, which say how
+far each task is: no read of the API ever asks a worker.
 """
 
 import asyncio
@@ -10,11 +10,12 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from itertools import islice
 
-from holdfast.api.timeline import Checks, events_of
-from holdfast.api.views import Happened
+from holdfast.api.timeline import CheckpointLog, events_of
+from holdfast.api.views import TimelineEvent
 from holdfast.core.job import JobRecord
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.event_log import EventHistory
+from holdfast.master.journal import Journal
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
 from holdfast.master.pipeline_keeper import PipelineKeeper
@@ -32,8 +33,6 @@ STACKS_KEPT = 500
 LOOKS_TOGETHER = 200
 
 TaskId = tuple[int, str]
-
-
 Point = tuple[float, int, int]
 """A moment, and the rows that a task had read and written by then."""
 
@@ -77,7 +76,7 @@ class JobStatusView:
     """One life of a job as this leader has seen it."""
 
     job: JobRecord
-    checks: dict[int, Checks] = field(default_factory=dict)
+    checks: dict[int, CheckpointLog] = field(default_factory=dict)
     trails: dict[int, EventHistory] = field(default_factory=dict)
     pipelines: dict[int, PipelineRecord] = field(default_factory=dict)
     rates: dict[TaskId, Rate] = field(default_factory=dict)
@@ -86,7 +85,7 @@ class JobStatusView:
     """Counts what was taken in: until it grows, nothing that is shown of this life has changed."""
 
     @property
-    def events(self) -> list[Happened]:
+    def events(self) -> list[TimelineEvent]:
         """What happened to the job, its pipelines and tasks, the oldest first."""
         return events_of(self.trails)
 
@@ -107,6 +106,7 @@ class StatusBoard:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.journal = Journal(clock)
         self._dirty: set[str] = set()
         self._stirred = asyncio.Event()
         self._grown = asyncio.Event()
@@ -132,7 +132,7 @@ class StatusBoard:
         """Hear that this master changed a record."""
         if key.startswith(("job/", "pipeline/")):
             self._dirty.add(key.split("/")[1])
-            self._stirred.set()
+        self._stirred.set()
 
     async def run(self, master: Master) -> None:
         """Look whenever something was written, and once a second, until cancelled."""
@@ -165,11 +165,13 @@ class StatusBoard:
         if leader is None or not leader.loaded:
             if self.term:
                 self.term, self.lives, self.gone, self.past = 0, {}, {}, {}
+                self.journal.end()
                 self._grow()
             return
         if leader.desk.number != self.term:
             self.term, self.lives, self.gone, self.past = leader.desk.number, {}, {}, {}
             self._dirty = set(leader.jobs)
+            self.journal.begin(leader)
         due = now_s - self._looked_s >= LOOK_S
         if due:
             self._looked_s = now_s
@@ -195,6 +197,7 @@ class StatusBoard:
     def _look_at(self, leader: Leader, job: str) -> None:
         keeper = leader.jobs.get(job)
         if keeper is None:
+            self.journal.gone(job)
             old = self.lives.pop(job, None)
             if old:
                 old.rates = {}
@@ -211,6 +214,7 @@ class StatusBoard:
             sight = self.lives[job] = JobStatusView(keeper.state)
         sight.job, sight.trails[0] = keeper.state, keeper.trail
         sight.looks += 1
+        self.journal.look_at(keeper)
         for part in keeper.pipelines.values():
             self._look_at_part(sight, part)
 
@@ -221,7 +225,7 @@ class StatusBoard:
             return
         checks = sight.checks.get(number)
         if checks is None:
-            checks = sight.checks[number] = Checks()
+            checks = sight.checks[number] = CheckpointLog()
             checks.begin(pipeline, keeper.trail, self.term)
         checks.take(pipeline, keeper.trail)
         sight.trails[number] = keeper.trail

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from holdfast.api.problems import TOLD_MAX, told
 from holdfast.api.requests import CheckText
-from holdfast.api.views import Checked, Told
+from holdfast.api.views import CheckResult, ProblemView
 from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.errors import JobFileError, JobFileProblem, SourceLocation, UserError
@@ -50,15 +50,15 @@ class Reader:
         _check_shape(tree, file)
         return JobSource(file, tree, asked.name or None, asked.lenient)
 
-    def check(self, asked: CheckText) -> Checked:
+    def check(self, asked: CheckText) -> CheckResult:
         """Return every mistake of a text, or how the job would look."""
         report = CheckReport(lenient=asked.lenient, allow_unset=asked.allow_unset)
         try:
             planned = self.spec(asked, report).job(self.registry, report)
         except JobFileError as error:
-            return Checked(False, _told(error.mistakes), _told(error.warnings), {})
+            return CheckResult(False, _told(error.mistakes), _told(error.warnings), {})
         plan: dict[str, object] = {**plan_data(planned, self.registry)}
-        return Checked(True, [], _told(report.warnings), plan)
+        return CheckResult(True, [], _told(report.warnings), plan)
 
 
 def read_spec(text: str) -> JobSource:
@@ -99,8 +99,8 @@ def _check_values(node: Node) -> None:
                 _check_values(entry.node)
 
 
-def _told(mistakes: Sequence[JobFileProblem]) -> list[Told]:
-    return [Told(*told(m)) for m in mistakes[:TOLD_MAX]]
+def _told(mistakes: Sequence[JobFileProblem]) -> list[ProblemView]:
+    return [ProblemView(*told(m)) for m in mistakes[:TOLD_MAX]]
 
 
 def _format(name: str) -> Format | None:

@@ -13,7 +13,7 @@ import msgspec
 from holdfast.api.access import Access
 from holdfast.api.audit import Audit
 from holdfast.api.problems import Problem
-from holdfast.api.route import ApiRequest, Permission, Route, Text, pattern_of
+from holdfast.api.route import ApiRequest, Permission, Route, TextAnswer, pattern_of
 from holdfast.api.routes.cluster import ClusterPaths
 from holdfast.api.routes.connectors import ConnectorPaths
 from holdfast.api.routes.jobs import JobPaths
@@ -72,7 +72,7 @@ class OpenApi:
     def routes(self) -> list[Route]:
         """Return the path."""
         return [
-            Route("GET", "/openapi.json", Permission.READ, self.answer, Text,
+            Route("GET", "/openapi.json", Permission.READ, self.answer, TextAnswer,
                   "This document.", leads=False),
         ]  # fmt: skip
 
@@ -80,8 +80,8 @@ class OpenApi:
         """Make the document."""
         self._document = msgspec.json.encode(document(list(routes)))
 
-    async def answer(self, ask: ApiRequest) -> Text:
-        return Text(self._document, "application/json;charset=UTF-8")
+    async def answer(self, ask: ApiRequest) -> TextAnswer:
+        return TextAnswer(self._document, "application/json;charset=UTF-8")
 
 
 def document(routes: list[Route]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def document(routes: list[Route]) -> dict[str, Any]:
     known = dict(zip(types, shapes[:-1], strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        if route.permission is Permission.PUBLIC and route.answer is Text:
+        if route.permission is Permission.PUBLIC and route.answer is TextAnswer:
             continue  # the pages of the UI
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(
             route, known, components, shapes[-1]
@@ -126,14 +126,14 @@ def _tuples(schema: Any) -> Any:
 
 
 def _shaped(kind: Any) -> bool:
-    return kind is not None and kind is not Text and kind is not bytes
+    return kind is not None and kind is not TextAnswer and kind is not bytes
 
 
 def _operation(
     route: Route, known: dict[Any, Any], components: dict[str, Any], problem: Any
 ) -> dict[str, Any]:
     json = {"application/json": {"schema": known.get(route.answer, {})}}
-    answer = {"*/*": {"schema": {"type": "string"}}} if route.answer is Text else json
+    answer = {"*/*": {"schema": {"type": "string"}}} if route.answer is TextAnswer else json
     refused = {"application/json": {"schema": problem}}
     found: dict[str, Any] = {
         "summary": route.about,

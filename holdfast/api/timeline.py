@@ -7,7 +7,7 @@ shape in which it is shown.  What is counted is counted since this leader began.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from holdfast.api.views import CheckpointView, Happened
+from holdfast.api.views import CheckpointView, TimelineEvent
 from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Written
 from holdfast.core.pipeline import PipelineRecord
@@ -16,7 +16,7 @@ from holdfast.plan.masking import masked_text
 
 
 @dataclass
-class Checks:
+class CheckpointLog:
     """The checkpoints of one pipeline."""
 
     trail: EventHistory = field(default_factory=EventHistory)
@@ -65,10 +65,12 @@ class Checks:
             self.committed = shown.totals
 
 
-def events_of(trails: Mapping[int, EventHistory]) -> list[Happened]:
+def events_of(trails: Mapping[int, EventHistory]) -> list[TimelineEvent]:
     """Return what happened to a job and its pipelines, the oldest first; 0 is the job itself."""
     found = [
-        Happened(e.at_s, e.what, e.status, number, e.task, e.attempt, e.worker, e.term, e.reason)
+        TimelineEvent(
+            e.at_s, e.what, e.status, number, e.task, e.attempt, e.worker, e.term, e.reason
+        )
         for number, trail in sorted(trails.items())
         for e in trail.events
     ]

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfast.api.route import ApiRequest, Handler, Permission, Route, Text
+from holdfast.api.route import ApiRequest, Handler, Permission, Route, TextAnswer
 
 MEDIA = {
     ".css": "text/css; charset=utf-8",
@@ -136,14 +136,20 @@ def _route(name: str, file: Traversable) -> Route:
     path = "/" if name == "index.html" else f"/{name}"
     media = MEDIA["." + name.rpartition(".")[2]]
     headers = KEPT_BY_BROWSERS if name.startswith("assets/") else {}
-    answer = Text(file.read_bytes(), media, headers)
+    answer = TextAnswer(file.read_bytes(), media, headers)
     return Route(
-        "GET", path, Permission.PUBLIC, _answering(answer), Text, f"The UI's {name}.", leads=False
+        "GET",
+        path,
+        Permission.PUBLIC,
+        _answering(answer),
+        TextAnswer,
+        f"The UI's {name}.",
+        leads=False,
     )
 
 
-def _answering(answer: Text) -> Handler:
-    async def handler(ask: ApiRequest) -> Text:
+def _answering(answer: TextAnswer) -> Handler:
+    async def handler(ask: ApiRequest) -> TextAnswer:
         return answer
 
     return handler

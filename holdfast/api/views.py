@@ -51,7 +51,7 @@ class CheckpointView(msgspec.Struct):
     term: int
 
 
-class Happened(msgspec.Struct):
+class TimelineEvent(msgspec.Struct):
     """A change of state.  `what` is job, pipeline, task or leader."""
 
     at_s: float
@@ -393,7 +393,7 @@ class PartCheckpoints(msgspec.Struct):
     gaps: list[Gap]
 
 
-class Checkpoints(msgspec.Struct):
+class CheckpointsView(msgspec.Struct):
     """A job's checkpoints.  `since_s`: from when on this leader has seen every one of them."""
 
     job_id: str
@@ -407,7 +407,7 @@ class Timeline(msgspec.Struct):
 
     job_id: str
     live: bool
-    events: list[Happened]
+    events: list[TimelineEvent]
 
 
 class FailureDetail(msgspec.Struct):
@@ -440,7 +440,7 @@ class ConfigView(msgspec.Struct):
     problem: str
 
 
-class Told(msgspec.Struct):
+class ProblemView(msgspec.Struct):
     """A mistake or a warning, with its place; lines and columns count from 1."""
 
     file: str
@@ -449,12 +449,12 @@ class Told(msgspec.Struct):
     message: str
 
 
-class Checked(msgspec.Struct):
+class CheckResult(msgspec.Struct):
     """What is wrong with a job file; `ok` if nothing is."""
 
     ok: bool
-    mistakes: list[Told]
-    warnings: list[Told]
+    mistakes: list[ProblemView]
+    warnings: list[ProblemView]
     plan: dict[str, Any]
 
 
@@ -469,8 +469,8 @@ class Connected(msgspec.Struct):
     token: str
     worker: str = ""
     problem: str = ""
-    mistakes: list[Told] = msgspec.field(default_factory=list)
-    warnings: list[Told] = msgspec.field(default_factory=list)
+    mistakes: list[ProblemView] = msgspec.field(default_factory=list)
+    warnings: list[ProblemView] = msgspec.field(default_factory=list)
 
 
 class OptionView(msgspec.Struct):
@@ -521,7 +521,7 @@ class Me(msgspec.Struct):
     masters: list[str] = msgspec.field(default_factory=list)
 
 
-class Change(msgspec.Struct):
+class ChangeView(msgspec.Struct):
     """How often what this master shows has changed; ask again with it to wait for more."""
 
     change: int

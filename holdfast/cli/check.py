@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli.flags import Masters, NodeFile, Patience, Token
+from holdfast.cli.flags import Debug, Masters, NodeFile, Patience, Token
 from holdfast.cli.job_file import read_tree
 from holdfast.cli.run import (
     AllowPython,
     AllowUnset,
     Config,
-    Debug,
     JobFile,
     Lenient,
     Plugins,
@@ -76,7 +75,7 @@ def check(
     report.raise_if_any()
     spec = encode_spec(JobSource(str(path), tree, None, report.lenient, allow_python))
     # A plain check is to be quick: only one that asks a cluster loads what talks HTTP.
-    from holdfast.cli.masters import client_for
+    from holdfast.cli.cluster_verb import client_for
 
     client = client_for(masters, node_config, token_file, patience)
     try:

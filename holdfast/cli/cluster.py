@@ -1,149 +1,37 @@
 """The verbs that talk to a cluster: submit, list, status, explain, cancel and their like."""
 
 import json
-import secrets
-import time
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 import typer
 
-from holdfast.api.requests import Submit
 from holdfast.api.views import ENDED
-from holdfast.cli.crew import leaving_lines, state_of, trouble_lines
-from holdfast.cli.flags import Masters, NodeFile, Patience, Token
-from holdfast.cli.follow import Follower
-from holdfast.cli.job_file import read_tree
-from holdfast.cli.masters import client_for
-from holdfast.cli.run import (
-    AllowPython,
-    AllowUnset,
-    Debug,
-    JobFile,
-    JobId,
-    Lenient,
-    Name,
-    Quiet,
-    Variables,
-    one_file,
-    report_for,
+from holdfast.cli.cluster_verb import (
+    Connect,
+    Json,
+    OneJob,
+    Wait,
+    cluster_verb,
+    print_grid,
+    print_json,
 )
-from holdfast.cli.run import Config as FileFlag
+from holdfast.cli.follow import Follower
 from holdfast.cli.terminal import screen
-from holdfast.client import Client, date_text, explained_text
-from holdfast.connect.checks import CheckReport
-from holdfast.errors import UserError
-from holdfast.plan.record import JobSource, encode_spec
-from holdfast.plan.variables import parse_assignments
+from holdfast.cli.workers import leaving_lines, state_of, trouble_lines
+from holdfast.client import date_text, explained_text
 
-Timeout = Annotated[
-    float,
-    typer.Option(
-        "--timeout", metavar="SECONDS",
-        help="Wait no longer for the end; the job goes on, and the exit code is 124. 0: for ever.",
-    ),
-]  # fmt: skip
-Wait = Annotated[bool, typer.Option("--wait/--async", help="Wait for the end of the job.")]
-CloseJob = Annotated[
-    bool, typer.Option("-cj", "--close-job", help="Cancel the job if this command is ended.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Maps = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--map", metavar="OLD=NEW",
-        help="The saved source or sink OLD (its id or uid) goes on as NEW; none: it ends here.",
-    ),
-]  # fmt: skip
-AllowDropped = Annotated[
-    bool,
-    typer.Option("--allow-dropped", help="Forget saved sources and sinks that the file lacks."),
-]
-OneJob = Annotated[str, typer.Argument(metavar="JOB_ID", help="The job's id.")]
 Jobs = Annotated[list[str], typer.Argument(metavar="JOB_ID...", help="The jobs' ids.")]
 
 
-def submit(
-    file: JobFile = None,
-    config: FileFlag = None,
-    variable: Variables = None,
-    name: Name = None,
-    job_id: JobId = None,
-    restore: Annotated[
-        bool, typer.Option("--restore", help="Go on from what --set-job-id has left.")
-    ] = False,
-    maps: Maps = None,
-    allow_dropped: AllowDropped = False,
-    wait: Wait = True,
-    close_job: CloseJob = False,
-    lenient: Lenient = False,
-    allow_unset: AllowUnset = False,
-    allow_python: AllowPython = False,
-    quiet: Quiet = False,
-    masters: Masters = None,
-    node_config: NodeFile = None,
-    token_file: Token = None,
-    patience: Patience = 30.0,
-    timeout: Timeout = 0.0,
-    debug: Debug = False,
-) -> None:
-    """Submit a job file to a cluster, and by default follow it to its end."""
-    if restore and not job_id:
-        raise UserError("--restore needs the id of the job that was stopped: --set-job-id ID.")
-    path = one_file(file, config)
-    report = report_for(config, lenient, allow_unset)
-    text = spec_text(path, variable, name, report, python=allow_python)
-    client = client_for(masters, node_config, token_file, patience)
-    number = job_id or str(time.time_ns())[:18]
-    given = Submit(text, secrets.token_hex(16), number, restore, map_of(maps), allow_dropped)
-    box = config is not None  # SeaTunnel's flag, and so its statistics
-    send(client, given, wait=wait, close_job=close_job, quiet=quiet, timeout_s=timeout, box=box)
-
-
-def send(
-    client: Client,
-    given: Submit,
-    *,
-    wait: bool,
-    close_job: bool,
-    quiet: bool,
-    timeout_s: float,
-    box: bool = False,
-) -> None:
-    """Submit a job, say what becomes of it, and follow it to its end if asked."""
-    accepted, number = client.send(given), given.job_id
-    for warning in accepted.warnings:
-        screen.print(f"warning: {warning}", markup=False)
-    for line in accepted.restored:
-        screen.print(line, markup=False)
-    if not wait:
-        screen.print(f"Job {number} ({accepted.name}) was accepted.", markup=False)
-        typer.echo(number)
-        return
-    leave = "cancels it" if close_job else "leaves it running"
-    screen.print(
-        f"Job {number} ({accepted.name}) was accepted; following it (Ctrl-C {leave}).", markup=False
-    )
-    follower = Follower(
-        client, number, quiet=quiet, cancel_on_leave=close_job, timeout_s=timeout_s, box=box
-    )
-    code = follower.follow()
-    if code:
-        raise typer.Exit(code)
-
-
+@cluster_verb
 def list_jobs(
-    masters: Masters = None,
-    node_config: NodeFile = None,
-    token_file: Token = None,
-    patience: Patience = 30.0,
+    connect: Connect,
+    *,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """List the jobs of a cluster, the newest first."""
-    found = client_for(masters, node_config, token_file, patience).jobs()
+    found = connect().jobs()
     if as_json:
         print_json(found)
         return
@@ -156,17 +44,15 @@ def list_jobs(
     print_grid((*heads, "rejected", "reason"), rows)
 
 
+@cluster_verb
 def status(
+    connect: Connect,
     job_id: OneJob,
-    masters: Masters = None,
-    node_config: NodeFile = None,
-    token_file: Token = None,
-    patience: Patience = 30.0,
+    *,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Show how a job stands: health, checkpoints, counters, tasks and failures."""
-    found = client_for(masters, node_config, token_file, patience).job(job_id)
+    found = connect().job(job_id)
     if as_json:
         print_json(found)
         return
@@ -195,42 +81,37 @@ def status(
             typer.echo(f"  failed: {attempt}{failure.reason}")
 
 
+@cluster_verb
 def explain(
+    connect: Connect,
     job_id: OneJob,
-    masters: Masters = None,
-    node_config: NodeFile = None,
-    token_file: Token = None,
-    patience: Patience = 30.0,
+    *,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Say what a job waits for, from whom, since when, and what happens next."""
-    found = client_for(masters, node_config, token_file, patience).explain(job_id)
+    found = connect().explain(job_id)
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
         return
     typer.echo(explained_text(found))
 
 
+@cluster_verb
 def cancel(
+    connect: Connect,
     job_ids: Jobs,
     wait: Wait = True,
     force: Annotated[
         bool,
         typer.Option("--force", help="End them at once, whatever they have still to commit."),
     ] = False,
-    masters: Masters = None,
-    node_config: NodeFile = None,
-    token_file: Token = None,
-    patience: Patience = 30.0,
-    debug: Debug = False,
 ) -> None:
     """Stop jobs.  What is complete is committed, the rest is dropped.
 
     With --force what is complete and not visible stays so: it is listed, and the next life of the
     job finishes it first (holdfast restart).
     """
-    client = client_for(masters, node_config, token_file, patience)
+    client = connect()
     for job_id in job_ids:
         client.cancel(job_id, force=force)
     for job_id in job_ids:
@@ -243,17 +124,14 @@ def cancel(
             screen.print(f"Job {job_id} is {ended.status}.", markup=False)
 
 
+@cluster_verb
 def savepoint(
+    connect: Connect,
     job_id: OneJob,
     wait: Wait = True,
-    masters: Masters = None,
-    node_config: NodeFile = None,
-    token_file: Token = None,
-    patience: Patience = 30.0,
-    debug: Debug = False,
 ) -> None:
     """Stop a job with a savepoint, from which `restore` goes on.  It stays until it is removed."""
-    client = client_for(masters, node_config, token_file, patience)
+    client = connect()
     client.savepoint(job_id)
     until = ENDED | {"RUNNING"}  # RUNNING again: the savepoint failed and the job goes on
     ended = client.wait(job_id, lambda _: None, until) if wait else client.job(job_id)
@@ -262,17 +140,15 @@ def savepoint(
         raise typer.Exit(1)
 
 
+@cluster_verb
 def logs(
+    connect: Connect,
     job_id: OneJob,
-    masters: Masters = None,
-    node_config: NodeFile = None,
-    token_file: Token = None,
-    patience: Patience = 30.0,
+    *,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Show what the masters have logged about a job; its workers' logs are on their machines."""
-    client = client_for(masters, node_config, token_file, patience)
+    client = connect()
     lines = client.logs(job_id)
     if not lines:
         found = client.job(job_id)  # says so if there is no such job
@@ -286,16 +162,14 @@ def logs(
         typer.echo(f"{line['time']} {line['level']} {line['message']}  {facts}")
 
 
+@cluster_verb
 def cluster(
-    masters: Masters = None,
-    node_config: NodeFile = None,
-    token_file: Token = None,
-    patience: Patience = 30.0,
+    connect: Connect,
+    *,
     as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Show who leads and who works."""
-    client = client_for(masters, node_config, token_file, patience)
+    client = connect()
     found = client.cluster()
     if as_json:
         print_json(found)
@@ -313,41 +187,3 @@ def cluster(
         typer.echo(line)
     for job_id, reason in found.set_aside.items():
         typer.echo(f"set aside: job {job_id}: {reason}")
-
-
-def spec_text(
-    path: Path, variable: list[str] | None, name: str | None, report: CheckReport, *, python: bool
-) -> str:
-    """Read a job file here, where its includes and variables are; the master checks it."""
-    tree = read_tree(path, parse_assignments(variable or []), report)
-    return encode_spec(JobSource(str(path), tree, name, report.lenient, python))
-
-
-def map_of(maps: list[str] | None) -> dict[str, str]:
-    """Return what --map says: old ids or uids and new ones."""
-    given = maps or []
-    wrong = [one for one in given if not all(one.partition("="))]
-    if wrong:
-        raise UserError(f"--map {wrong[0]}: write it as OLD=NEW, with ids or uids, or OLD=none.")
-    found = dict(one.split("=", 1) for one in given)
-    if len(found) < len(given):
-        raise UserError("--map names the same source or sink twice. Name each once.")
-    return found
-
-
-def print_json(found: Any) -> None:
-    """Print an answer for programs."""
-    typer.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
-
-
-def printable(text: str) -> str:
-    """Return a text that moves no cursor and forges no line: jobs are named by their users."""
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
-def print_grid(titles: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
-    """Print columns, one line a row, however long: people and grep both read it."""
-    lines = [titles, *(tuple(printable(str(cell)) for cell in row) for row in rows)]
-    widths = [max(len(line[n]) for line in lines) for n in range(len(titles))]
-    for line in lines:
-        typer.echo("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip())

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.flags import Debug, PluginFiles
 from holdfast.cli.job_file import include, read_bytes, read_tree
 from holdfast.cli.terminal import screen, show_warnings
 from holdfast.connect.checks import CheckReport
@@ -20,10 +21,8 @@ def convert(
     write: Annotated[
         bool, typer.Option("--write", "-w", help="Change the file itself; without it, print it.")
     ] = False,
-    plugin: Annotated[
-        list[str], typer.Option("--plugin", metavar="FILE", help="Load connectors from a file.")
-    ] = [],  # noqa: B006
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    plugin: PluginFiles = [],  # noqa: B006
+    debug: Debug = False,
 ) -> None:
     """Rewrite an old job file in today's names; all else stays as it is."""
     registry = Registry.load(plugin)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from holdfast.cli.flags import Debug, PluginFiles
 from holdfast.cli.terminal import screen
 from holdfast.connect.options import OptionInfo, describe, nearest
 from holdfast.connect.plugin import Plugin
@@ -33,10 +34,8 @@ def init(
     ),
     source: Annotated[str, typer.Option("--source", help="Where rows come from.")] = "FakeSource",
     sink: Annotated[str, typer.Option("--sink", help="Where rows go.")] = "LocalFile",
-    plugin: Annotated[
-        list[str], typer.Option("--plugin", metavar="FILE", help="Load connectors from a file.")
-    ] = [],  # noqa: B006
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    plugin: PluginFiles = [],  # noqa: B006
+    debug: Debug = False,
 ) -> None:
     """Write a first job file from a source and a sink."""
     registry = Registry.load(plugin)

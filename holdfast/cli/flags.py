@@ -1,6 +1,8 @@
-"""The flags that say which masters a verb asks, and with which token."""
+"""Flags that several verbs take, and how a command gets its flags from a list."""
 
-from typing import Annotated
+from collections.abc import Callable, Iterable
+from inspect import Parameter, Signature
+from typing import Annotated, Any
 
 import typer
 
@@ -22,3 +24,23 @@ Token = Annotated[
 Patience = Annotated[
     float, typer.Option("--patience", metavar="SECONDS", help="How long to look for a leader.")
 ]
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
+PluginFiles = Annotated[
+    list[str], typer.Option("--plugin", metavar="FILE", help="Load connectors from a file.")
+]
+
+
+def parameter(name: str, hint: Any, default: object) -> Parameter:
+    """Return one flag, for `with_parameters`."""
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def with_parameters(
+    command: Callable[..., None], parameters: Iterable[Parameter], doc: str | None
+) -> Callable[..., None]:
+    """Return a command with the parameters that its help is to show."""
+    named = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in parameters]
+    command.__signature__ = Signature(named)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in named}
+    command.__doc__ = doc
+    return command

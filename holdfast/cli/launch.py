@@ -18,7 +18,7 @@ from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError
 from holdfast.files import state_dir
 from holdfast.plan.record import JobSource
-from holdfast.process.run_outcome import Outcome, Status, admit
+from holdfast.process.run_outcome import RunOutcome, RunStatus, admit
 from holdfast.process.run_result import RunResult, result_of
 from holdfast.spark import session, startup_cache
 from holdfast.worker.attempt import WorkerRuntime
@@ -104,12 +104,12 @@ def run_here(asked: Launch, signals: Signals) -> RunResult:
     return result_of(job, registry, number, outcome, embedded.view(), logged, seconds)
 
 
-def follow(embedded: "LocalCluster", spark: "SparkSession", *, quiet: bool) -> Outcome:
+def follow(embedded: "LocalCluster", spark: "SparkSession", *, quiet: bool) -> RunOutcome:
     """Wait for a job's end, showing progress, and log how it went."""
     with Progress(embedded, quiet=quiet) as progress:
         progress.wait()
     outcome, view = embedded.outcome(), embedded.view()
-    first = first_job_s(spark) if outcome.status is Status.FINISHED else None
+    first = first_job_s(spark) if outcome.status is RunStatus.FINISHED else None
     facts = {
         "read": view.read, "written": view.committed, "rejected": view.rejected,
         "first_spark_job": first,
@@ -129,7 +129,7 @@ def _close(result: RunResult, signals: Signals) -> int:
     """Say what happened where it is not plain success; return the exit code."""
     if result.ok:
         return 0
-    if result.status == Status.CANCELED:
+    if result.status == RunStatus.CANCELED:
         screen.print(f"Job {result.job_id} was cancelled.", markup=False)
         return signals.code()
     error = result.error or HoldfastError("The job failed.", code="job.failed")

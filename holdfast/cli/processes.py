@@ -3,19 +3,20 @@
 Every option of a node is a flag of these verbs, made from its one declaration.
 """
 
-import inspect
 import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from holdfast.cli.flags import Debug, parameter, with_parameters
 from holdfast.cli.logs import JsonLines, log, log_to
 from holdfast.cli.terminal import show_error
-from holdfast.config import Config, Effective, flag, load_config, options_of_a_node
+from holdfast.config import Config, EffectiveConfig, flag, load_config
+from holdfast.connect.options import describe
 from holdfast.errors import HoldfastError, UsageError
 from holdfast.plan.masking import masked_text
 from holdfast.process.master_process import run_master
@@ -30,41 +31,32 @@ ConfigFile = Annotated[
 LogFormat = Annotated[
     str, typer.Option("--log-format", help="What the terminal gets: text or json.")
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
-Body = Callable[[Effective, str], None]
+Body = Callable[[EffectiveConfig, str], None]
 
 
 def with_node_flags(body: Body) -> Callable[..., None]:
     """Return a command that takes every option of a node as a flag."""
-    infos = options_of_a_node()
 
     def command(config: str | None, log_format: str, debug: bool, **given: str | None) -> None:
         flags = {name: value for name, value in given.items() if value is not None}
         body(load_config(flags, os.environ, config), log_format)
 
-    hints: dict[str, Any] = {"config": ConfigFile, "log_format": LogFormat, "debug": Debug}
-    defaults: dict[str, object] = {"config": None, "log_format": "text", "debug": False}
-    for info in infos:
+    parameters = [
+        parameter("config", ConfigFile, None),
+        parameter("log_format", LogFormat, "text"),
+        parameter("debug", Debug, False),
+    ]
+    for info in describe(Config):
         metavar = {"boolean": "true|false"}.get(info.kind, info.kind.upper().replace(" ", "-"))
         shown = f"{info.doc} [HOLDFAST_{info.name.upper()}]"
-        hints[info.name] = Annotated[
-            str | None, typer.Option(flag(info), metavar=metavar, help=shown)
-        ]
-        defaults[info.name] = None
-    kind = inspect.Parameter.KEYWORD_ONLY
-    parameters = [
-        inspect.Parameter(n, kind, default=defaults[n], annotation=hint)
-        for n, hint in hints.items()
-    ]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = hints
-    command.__doc__ = body.__doc__
-    return command
+        hint = Annotated[str | None, typer.Option(flag(info), metavar=metavar, help=shown)]
+        parameters.append(parameter(info.name, hint, None))
+    return with_parameters(command, parameters, body.__doc__)
 
 
 @with_node_flags
-def master(effective: Effective, log_format: str) -> None:
+def master(effective: EffectiveConfig, log_format: str) -> None:
     """Be a master: one of them leads, the others stand by."""
     config = effective.config
     logged = _log(config, "master", log_format)
@@ -72,7 +64,7 @@ def master(effective: Effective, log_format: str) -> None:
 
 
 @with_node_flags
-def worker(effective: Effective, log_format: str) -> None:
+def worker(effective: EffectiveConfig, log_format: str) -> None:
     """Be a worker: run tasks on Spark for whichever master leads."""
     config = effective.config
     logged = _log(config, "worker", log_format)
@@ -80,7 +72,7 @@ def worker(effective: Effective, log_format: str) -> None:
 
 
 @with_node_flags
-def config(effective: Effective, log_format: str) -> None:
+def config(effective: EffectiveConfig, log_format: str) -> None:
     """Print the effective configuration as YAML, with where each value came from."""
     typer.echo(effective.shown())
 

@@ -14,7 +14,8 @@ from holdfast.connect.checks import CheckReport
 from holdfast.model.secret import Secret
 from holdfast.plan.record import JobSource, encode_spec
 from holdfast.process.run_result import RunResult, result_on_cluster
-from holdfast.security.identity import client_tls, client_token
+from holdfast.security.identity import client_tls
+from holdfast.security.token_files import client_token
 
 
 def submit(

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from holdfast.cli.flags import Debug
 from holdfast.cli.job_file import checked, read_tree, spark_settings, tags
 from holdfast.cli.launch import Launch, launch
 from holdfast.cli.terminal import screen, show_warnings
@@ -51,7 +52,6 @@ AllowPython = Annotated[
         help="Let the Python transform run functions that the job file names.",
     ),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 Name = Annotated[str | None, typer.Option("-n", "--name", help="The job's name, over job.name.")]
 Master = Annotated[
     str, typer.Option("-m", "--master", "-e", "--deploy-mode", help="Where to run: local.")

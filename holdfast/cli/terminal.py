@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table as Grid
 
 from holdfast.errors import HoldfastError, JobFileError, JobFileProblem
-from holdfast.process.run_outcome import View
+from holdfast.process.run_outcome import RunView
 
 PLAIN_EVERY_S = 10.0
 LIVE_EVERY_S = 0.5
@@ -62,13 +62,13 @@ def statistics(
     return "\n".join(["", line, f"{'Job Statistic Information':^47}".rstrip(), line, *body, line])
 
 
-class Shown(Protocol):
+class WatchedRun(Protocol):
     """A job that can be watched."""
 
     def wait(self, timeout_s: float) -> bool:
         """Wait at most so long; say whether it has ended."""
 
-    def view(self) -> View:
+    def view(self) -> RunView:
         """Return how far it has come."""
 
 
@@ -78,7 +78,7 @@ class Progress:
     A live table on a terminal; a line every ten seconds where output goes to a file.
     """
 
-    def __init__(self, run: Shown, *, quiet: bool) -> None:
+    def __init__(self, run: WatchedRun, *, quiet: bool) -> None:
         self.run = run
         self.quiet = quiet
         self.started_s = time.monotonic()
@@ -108,7 +108,7 @@ class Progress:
     def _rate(self, rows: int) -> float:
         return rows / max(time.monotonic() - self.started_s, 0.001)
 
-    def _line(self, now: View) -> str:
+    def _line(self, now: RunView) -> str:
         read = now.read + now.moving.rows_in
         written = now.rows_written + now.moving.rows_out
         rejected = f" rejected {now.rejected:,}," if now.rejected else ""
@@ -117,7 +117,7 @@ class Progress:
             f" committed {now.committed:,} ({self._rate(written):,.0f} rows/s)"
         )
 
-    def _grid(self, now: View) -> Grid:
+    def _grid(self, now: RunView) -> Grid:
         grid = Grid(title=self._line(now), title_justify="left", box=None, pad_edge=False)
         for name in ("sink", "table", "rows", "rows/s", "size"):
             left = name in ("sink", "table")

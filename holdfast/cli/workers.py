@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.crew import leaving_lines
-from holdfast.cli.flags import Masters, NodeFile, Patience, Token
+from holdfast.api.views import ClusterView, WorkerView
+from holdfast.cli.cluster_verb import (
+    Connect,
+    cluster_verb,
+)
 from holdfast.cli.follow import EVERY_S, TIMED_OUT
-from holdfast.cli.masters import client_for
-from holdfast.cli.run import Debug
 from holdfast.cli.terminal import screen
 from holdfast.client import POLL_S, Client
 
@@ -27,22 +28,19 @@ Timeout = Annotated[
 ]  # fmt: skip
 
 
+@cluster_verb
 def drain(
+    connect: Connect,
     worker: OneWorker,
     wait: WaitFree = True,
     timeout: Timeout = 0.0,
-    masters: Masters = None,
-    node_config: NodeFile = None,
-    token_file: Token = None,
-    patience: Patience = 30.0,
-    debug: Debug = False,
 ) -> None:
     """Have a worker get no task and its tasks go on elsewhere, without a retry.  `undrain` ends it.
 
     It holds for the worker's name until it is undone, also if the worker or the masters are
     started anew.
     """
-    client = client_for(masters, node_config, token_file, patience)
+    client = connect()
     client.drain(worker)
     if not wait:
         screen.print(f"{worker} is DRAINING; `holdfast undrain {worker}` ends that.", markup=False)
@@ -54,16 +52,13 @@ def drain(
     )
 
 
+@cluster_verb
 def undrain(
+    connect: Connect,
     worker: OneWorker,
-    masters: Masters = None,
-    node_config: NodeFile = None,
-    token_file: Token = None,
-    patience: Patience = 30.0,
-    debug: Debug = False,
 ) -> None:
     """Have a worker that was drained get tasks again."""
-    client_for(masters, node_config, token_file, patience).undrain(worker)
+    connect().undrain(worker)
     screen.print(f"{worker} gets tasks again.", markup=False)
 
 
@@ -84,3 +79,30 @@ def _until_free(client: Client, worker: str, timeout_s: float) -> None:
             screen.print(f"{worker} is not free after {timeout_s:g} s; the drain goes on.")
             sys.exit(TIMED_OUT)
         time.sleep(POLL_S)
+
+
+def state_of(worker: WorkerView) -> str:
+    """Return how a worker is in a word."""
+    return "TROUBLE" if worker.trouble else "DRAINING" if worker.draining else "ready"
+
+
+def trouble_lines(found: ClusterView) -> list[str]:
+    """Say what is wrong with workers."""
+    return [f"{w.worker} is in TROUBLE: {w.trouble}" for w in found.workers if w.trouble]
+
+
+def leaving_lines(found: ClusterView, name: str = "") -> list[str]:
+    """Say of draining workers why they are, and what becomes of their tasks; of one or of all."""
+    lines = []
+    for w in found.workers:
+        if not w.draining or (name and w.worker != name):
+            continue
+        lines.append(f"{w.worker} is DRAINING: {w.draining}; it holds {_tasks(len(w.tasks))}")
+        lines += [f"  job {t.job_id}, task {t.task} {t.moves or 'is leaving'}" for t in w.tasks]
+    there = {w.worker for w in found.workers}
+    absent = [n for n in found.drained if n not in there and name in ("", n)]
+    return [*lines, *(f"{n} is DRAINING and not in contact" for n in absent)]
+
+
+def _tasks(count: int) -> str:
+    return "1 task" if count == 1 else f"{count or 'no'} tasks"

@@ -1,6 +1,6 @@
-"""What a leading master says about its jobs: every change that is seen, once, with its date.
+"""What a leading master logs about its jobs: every change, once, with its date.
 
-It looks a few times a second and decides nothing; the records are the truth.
+It decides nothing; the records are the truth.
 """
 
 import logging
@@ -12,13 +12,9 @@ from typing import Any
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
-from holdfast.master.master import Master
 from holdfast.master.ports import Clock
-from holdfast.master.wait import unhurried
 
 log = logging.getLogger("holdfast")
-
-LOOK_S = 0.25
 
 
 def say(message: str, **about: object) -> None:
@@ -44,49 +40,44 @@ class _Life:
 
 
 class Journal:
-    """The log of one master's jobs."""
+    """The log of one master's jobs.  `StatusBoard` calls it when a record has changed."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lives: dict[str, _Life] = {}
+        self._former: set[str] = set()
         self._term = 0
 
-    async def run(self, master: Master) -> None:
-        """Look again and again, until cancelled."""
-        while True:
-            leader = master.leader
-            if leader is None and self._term:
-                say("no longer leading", term=self._term)
-                self._term, self._lives = 0, {}
-            elif leader and leader.loaded:
-                await self.look(leader)
-            await self._clock.sleep(LOOK_S)
+    def begin(self, leader: Leader) -> None:
+        """Note that this master leads.  Another leader has logged the jobs that it finds."""
+        self._term, self._lives, self._former = leader.desk.number, {}, set(leader.jobs)
+        say("leading", term=self._term, jobs=len(leader.jobs))
+        for job, reason in leader.quarantined.items():
+            log.error("a job is unreadable: %s", reason, extra={"about": {"job_id": job}})
 
-    async def look(self, leader: Leader) -> None:
-        """Say what has changed since the last look."""
-        new = leader.desk.number != self._term
-        if new:
-            self._term, self._lives = leader.desk.number, {}
-            say("leading", term=self._term, jobs=len(leader.jobs))
-            for job, reason in leader.quarantined.items():
-                log.error("a job is unreadable: %s", reason, extra={"about": {"job_id": job}})
-        for gone in set(self._lives) - set(leader.jobs):
-            say("job is gone", job_id=gone)
-            del self._lives[gone]
-        async for keeper in unhurried(list(leader.jobs.values())):
-            self._look_at(keeper, new)
+    def end(self) -> None:
+        """Note that this master no longer leads."""
+        say("no longer leading", term=self._term)
+        self._lives = {}
+
+    def gone(self, job: str) -> None:
+        """Note that a job is buried."""
+        if self._lives.pop(job, None):
+            say("job is gone", job_id=job)
 
     def since(self, job: str) -> dict[str, float]:
         """Return since when each fact of a job is so, as far as this master has seen it."""
         life = self._lives.get(job)
         return {key: seen.since_s for key, seen in life.facts.items()} if life else {}
 
-    def _look_at(self, keeper: JobKeeper, new: bool) -> None:
-        """Look at one job.  A new leader logs the status of each job, not each task of a thousand.
+    def look_at(self, keeper: JobKeeper) -> None:
+        """Log what has changed.  A new leader logs the state of each job, not of each task.
 
-        Those that were over when it came are no news: the leader that ended them has logged it.
+        Jobs that were over when it came are no news: the leader that ended them has logged it.
         """
         job = keeper.state
+        new = job.id in self._former
+        self._former.discard(job.id)
         life = self._lives.get(job.id)
         if life is None or life.incarnation != job.incarnation:
             life = self._lives[job.id] = _Life(job.incarnation)

@@ -193,15 +193,16 @@ class LeaderStore:
             try:
                 revision = await self.ports.durable(label, commit)
             except OutcomeUnknown:
-                settled = await self._read_back(guarded, changes, key)
-                if settled is not None:
-                    return settled
-                continue
+                revision = await self._read_back(guarded, changes, key)
+                if revision is None:
+                    continue
             except Unavailable:
                 await self.ports.clock.sleep(self.settings.retry_s)
                 continue
             if revision is None:
                 raise Fenced(f"{key} was changed by someone else, or this term is over.")
+            for change in changes:
+                self.ports.wrote(change.key)
             return revision
 
     async def read(self, key: str) -> Item | None:

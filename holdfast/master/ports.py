@@ -173,6 +173,8 @@ class Ports:
     workers: Workers
     points: Points
     settings: MasterSettings
+    wrote: Callable[[str], None] = lambda key: None
+    """Observes keepers: called with the key of each record that this master has written."""
 
     async def durable(self, label: str, call: Callable[[], Awaitable[T]]) -> T:
         """Make a durable call under a label.  Every such call has one."""

@@ -1,13 +1,16 @@
-"""Finish what runs on this machine have left that were killed: commits they owed, rows they staged.
+"""The folder of a run in this process, and what killed runs have left in theirs.
 
-A run keeps its store in a scratch folder.  Whoever finds one that no process holds leads it for a
-moment, as any new leader would, and cancels its jobs: a checkpoint that was complete is committed,
-and whatever else was staged is removed.  It may end at any point; the next run goes on.
+A run keeps its store in a scratch folder.  A later run that finds one which no process holds leads
+it for a moment, as any new leader would, and cancels its jobs: a checkpoint that was complete is
+committed, and whatever else was staged is removed.  It may be killed at any point; the next run
+continues.
 """
 
 import asyncio
 import logging
 import secrets
+import tempfile
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -22,8 +25,11 @@ from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
 from holdfast.process.failpoints import NoPoints
+from holdfast.store.machine import network_kind
 from holdfast.store.open import open_store
 from holdfast.wire.messages import ToWorker
+
+FINISH_S_MAX = 5.0
 
 STORE = "store.db"
 BLOBS = "blobs"
@@ -120,3 +126,28 @@ class _Nobody:
 
     def send(self, incarnation: str, message: ToWorker) -> None:
         """Drop a message."""
+
+
+async def let_finish(finishing: "asyncio.Task[None]") -> None:
+    """Wait a while for what dead runs have left; what is not done now the next run does."""
+    await asyncio.wait([finishing], timeout=FINISH_S_MAX)
+    finishing.cancel()
+    await asyncio.wait([finishing])
+    if not finishing.cancelled() and finishing.exception():
+        log.warning("what dead runs have left stays", exc_info=finishing.exception())
+
+
+def claim_folder(cleanup: AsyncExitStack, owes: Callable[[], bool]) -> Path:
+    """Return a folder for the store, which must be a local one for SQLite.
+
+    It is gone when this run ends, unless something is owed then: that is left to the next run.
+    """
+    scratch = state_dir.claim_scratch()
+    cleanup.callback(lambda: scratch.release() if owes() else scratch.remove())
+    folder = scratch.run_folder()
+    if network_kind(scratch.path):
+        folder.symlink_to(tempfile.mkdtemp(prefix="holdfast-"))
+    else:
+        folder.mkdir()
+    scratch.mark_run()
+    return folder

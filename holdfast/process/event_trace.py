@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.core.gather import StagedCommittable
 from holdfast.master.ports import (
     Blobs,
     CommitHookRequest,
@@ -25,8 +24,8 @@ from holdfast.master.ports import (
     Workers,
 )
 from holdfast.store.contract import Change, Delete, Guard, Item, Put, Store
-from holdfast.wire.codec import NAMES
-from holdfast.wire.messages import BarrierAck, SourceEndReport, TaskKey, ToLeader, ToWorker
+from holdfast.wire.describe import describe, describe_report, file_name
+from holdfast.wire.messages import SourceEndReport, ToLeader, ToWorker
 
 FOLDER = "HOLDFAST_EVENTS"
 
@@ -50,8 +49,7 @@ class Tracer:
     def told(self, message: ToLeader) -> None:
         """Note what a leading master was told, where its answer counts as a yes."""
         if isinstance(message, SourceEndReport):
-            task = task_facts(message.key, message.attempt)
-            self.note("heard", **task, source=message.source, worker=message.incarnation)
+            self.note("heard", **describe_report(message))
 
     def ports(self, ports: Ports) -> Ports:
         """Return ports that note what a master does through them."""
@@ -82,50 +80,13 @@ def tracer_from_env(environ: Mapping[str, str], process: str) -> Tracer | None:
     return tracer
 
 
-def task_facts(key: TaskKey, attempt: int) -> dict[str, Any]:
-    """Return the name of an attempt."""
-    return {
-        "job": key.job, "incarnation": key.incarnation, "pipeline": key.pipeline,
-        "task": key.task, "attempt": attempt,
-    }  # fmt: skip
-
-
-def ack_facts(message: BarrierAck, through: int, complete: int) -> dict[str, Any]:
-    """Return what an answer to a barrier says, for an "ack"."""
-    acked = message.acked
-    return {
-        **task_facts(message.key, acked.attempt),
-        "worker": acked.place.incarnation,
-        "number": acked.number,
-        "ended": acked.ended,
-        "positions": acked.positions,
-        "staged": [(s.created, s.sink, file_name(s)) for s in acked.staged],
-        "watermark": acked.watermark,
-        "idle": acked.idle,
-        "through": through,
-        "complete": complete,
-    }
-
-
-def file_name(staged: StagedCommittable) -> str:
-    """Return the name under which the oracle knows a committable."""
-    if isinstance(staged.content, str):
-        return staged.content
-    return json.dumps(staged.content, sort_keys=True, separators=(",", ":"))
-
-
 class _Workers:
     def __init__(self, inner: Workers, tracer: Tracer) -> None:
         self._inner = inner
         self._tracer = tracer
 
     def send(self, incarnation: str, message: ToWorker) -> None:
-        facts: dict[str, Any] = {"order": NAMES[type(message)], "term": message.term}
-        key = getattr(message, "key", None)
-        if key is not None:
-            facts |= task_facts(key, message.attempt)  # type: ignore[union-attr]
-        facts |= {n: getattr(message, n) for n in ("number", "source") if hasattr(message, n)}
-        self._tracer.note("order", to=incarnation, **facts)
+        self._tracer.note("order", to=incarnation, **describe(message))
         self._inner.send(incarnation, message)
 
 
@@ -165,7 +126,10 @@ class _Tables:
 
     async def publish(self, version: int, order: CommitRequest) -> bool:
         about = {"table": order.sink, "user": order.user, "number": order.number}
-        shown = {"files": [file_name(s) for s in order.staged], "watermark": order.watermark}
+        shown = {
+            "files": [file_name(s.content) for s in order.staged],
+            "watermark": order.watermark,
+        }
         self._tracer.note("publish", **about, version=version, **shown)
         done = await self._inner.publish(version, order)
         if done:
@@ -180,7 +144,7 @@ class _Tables:
 
     async def listen(self, order: CommitHookRequest) -> str:
         heard = await self._inner.listen(order)
-        told = None if order.staged is None else [file_name(s) for s in order.staged]
+        told = None if order.staged is None else [file_name(s.content) for s in order.staged]
         self._tracer.note("listen", user=order.user, number=order.number, files=told)
         return heard
 

@@ -84,7 +84,7 @@ class Link:
     outbox: Outbox = field(default_factory=Outbox)
 
 
-class Links:
+class WorkerLinks:
     """All workers that are connected to this master; the `Workers` port."""
 
     def __init__(

@@ -11,30 +11,32 @@ import logging
 import math
 import os
 import secrets
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, suppress
-from pathlib import Path
 from typing import Any
 
 from holdfast.errors import Fenced, HoldfastError, Unavailable, UserError
-from holdfast.files import state_dir
 from holdfast.master.admission import new_records
 from holdfast.master.master import Master
-from holdfast.master.ports import MasterSettings, Points, Ports
+from holdfast.master.ports import MasterSettings, Ports
 from holdfast.model import job as model
 from holdfast.plan.record import JobSource, encode_spec
-from holdfast.process.abandoned_runs import BLOBS, STORE, recover_abandoned_runs
+from holdfast.process.abandoned_runs import (
+    BLOBS,
+    STORE,
+    claim_folder,
+    let_finish,
+    recover_abandoned_runs,
+)
 from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
 from holdfast.process.failpoints import points_from_env
-from holdfast.process.run_outcome import Outcome, Status, View
+from holdfast.process.run_outcome import RunOutcome, RunStatus, RunView
 from holdfast.process.run_progress import PatientTables, RunProgress
-from holdfast.store.machine import network_kind
 from holdfast.store.open import open_store
 from holdfast.wire.messages import ToLeader, ToWorker
 from holdfast.worker.agent import Worker, WorkerSettings
@@ -54,9 +56,6 @@ LOOK_S_MAX = 0.5
 
 
 CLEANUP_S_MAX = 15.0
-
-
-FINISH_S_MAX = 5.0
 
 
 CLOSE_S_MAX = 40.0
@@ -128,12 +127,12 @@ class LocalCluster:
         if not self._done.is_set():
             self._ask(self._cancel())
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RunOutcome:
         """Return how the job ended, once it has."""
         assert self._story.outcome
         return self._story.outcome
 
-    def view(self) -> View:
+    def view(self) -> RunView:
         """Return how far the job has come."""
         running = list(self._worker.attempts.values()) if self._worker else []
         return self._story.view(running)
@@ -166,14 +165,14 @@ class LocalCluster:
         )
         if shown is not error:
             shown.__cause__ = error
-        self._story.outcome = self._story.outcome or Outcome(Status.FAILED, shown)
+        self._story.outcome = self._story.outcome or RunOutcome(RunStatus.FAILED, shown)
 
     async def _serve(self) -> None:
         """Be a master and a worker until told to close."""
         self._loop = asyncio.get_running_loop()
         self._closing, self._stirred = asyncio.Event(), asyncio.Event()
         async with AsyncExitStack() as cleanup:
-            folder = _folder(cleanup, lambda: bool(self._job_id) and not self._buried)
+            folder = claim_folder(cleanup, lambda: bool(self._job_id) and not self._buried)
             store = await open_store(f"sqlite:{folder / STORE}")
             cleanup.push_async_callback(store.close)
             blobs = open_blobs(str(folder / BLOBS))
@@ -185,12 +184,20 @@ class LocalCluster:
                 NAME, self._incarnation, SLOTS, self._tags, self._runner, inbox.put_nowait,
                 settings, ended=self._story.ended,
             )  # fmt: skip
-            points = _Stirring(points_from_env(os.environ, log.info), self._stirred)
-            ports = Ports(SystemClock(), blobs, self._tables, _Direct(worker), points, SETTINGS)
+            points = points_from_env(os.environ, log.info)
+            ports = Ports(
+                SystemClock(),
+                blobs,
+                self._tables,
+                _Direct(worker),
+                points,
+                SETTINGS,
+                lambda key: self._stirred.set(),
+            )
             self._master = Master(NAME, self._incarnation, store, ports)
             cleanup.push_async_callback(self._stop, self._master, worker)
             finishing = asyncio.ensure_future(recover_abandoned_runs(self._runner.registry))
-            cleanup.push_async_callback(_let_finish, finishing)
+            cleanup.push_async_callback(let_finish, finishing)
             await self._beside(self._master, worker, inbox)
 
     async def _beside(
@@ -228,7 +235,7 @@ class LocalCluster:
         await worker.spark_lost.wait()
         loss = self._runner.loss(0)
         if loss and self._job_id and not self._done.is_set():
-            self._story.outcome = Outcome(Status.FAILED, loss)
+            self._story.outcome = RunOutcome(RunStatus.FAILED, loss)
             await self._cancel()
         await self._closing.wait()
 
@@ -305,19 +312,6 @@ class LocalCluster:
                 raise
 
 
-class _Stirring:
-    """The points of a run: whoever follows its job looks again after each durable step."""
-
-    def __init__(self, inner: Points, stirred: asyncio.Event) -> None:
-        self._inner = inner
-        self._stirred = stirred
-
-    async def hit(self, name: str) -> None:
-        """Pass a moment."""
-        await self._inner.hit(name)
-        self._stirred.set()
-
-
 class _Direct:
     """The way to the only worker there is."""
 
@@ -327,28 +321,3 @@ class _Direct:
     def send(self, incarnation: str, message: ToWorker) -> None:
         """Hand a message over, after whatever is being done now."""
         asyncio.get_running_loop().call_soon(self.worker.hear, message)
-
-
-async def _let_finish(finishing: "asyncio.Task[None]") -> None:
-    """Wait a while for what dead runs have left; what is not done now the next run does."""
-    await asyncio.wait([finishing], timeout=FINISH_S_MAX)
-    finishing.cancel()
-    await asyncio.wait([finishing])
-    if not finishing.cancelled() and finishing.exception():
-        log.warning("what dead runs have left stays", exc_info=finishing.exception())
-
-
-def _folder(cleanup: AsyncExitStack, owes: Callable[[], bool]) -> Path:
-    """Return a folder for the store, which must be a local one for SQLite.
-
-    It is gone when this run ends, unless something is owed then: that is left to the next run.
-    """
-    scratch = state_dir.claim_scratch()
-    cleanup.callback(lambda: scratch.release() if owes() else scratch.remove())
-    folder = scratch.run_folder()
-    if network_kind(scratch.path):
-        folder.symlink_to(tempfile.mkdtemp(prefix="holdfast-"))
-    else:
-        folder.mkdir()
-    scratch.mark_run()
-    return folder

@@ -31,10 +31,10 @@ from holdfast.api.service import Api
 from holdfast.api.status_board import StatusBoard
 from holdfast.api.table import all_routes
 from holdfast.api.ui import UiOrigins, known_masters
-from holdfast.config import PREFIX, Config, find_token, first_time, host_and_port
+from holdfast.config import PREFIX, Config, host_and_port
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError, Unavailable, UserError
-from holdfast.master.journal import Journal, say
+from holdfast.master.journal import say
 from holdfast.master.looks import Looks
 from holdfast.master.master import Master
 from holdfast.master.ports import Ports
@@ -44,10 +44,11 @@ from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
 from holdfast.process.event_trace import Tracer, tracer_from_env
 from holdfast.process.failpoints import points_from_env
-from holdfast.process.links import PATH, PING_S, PONG_S, Links
-from holdfast.security.identity import check_listen, client_tls, join_token, seal_secrets
+from holdfast.process.links import PATH, PING_S, PONG_S, WorkerLinks
+from holdfast.security.identity import check_listen, client_tls
 from holdfast.security.path_policy import PathPolicy
 from holdfast.security.seal import Seal
+from holdfast.security.token_files import find_token, first_time, join_token, seal_secrets
 from holdfast.store.contract import Store
 from holdfast.store.open import open_store
 from holdfast.wire.codec import FRAME_BYTES_MAX
@@ -88,9 +89,8 @@ class _Parts:
 
     store: Store
     tables: SinkTables
-    links: Links
+    links: WorkerLinks
     master: Master
-    journal: Journal
     api: Api
     server: Server
     tracer: Tracer | None
@@ -139,7 +139,7 @@ async def _serve(config: Config, log_file: Path | None) -> int:
 async def _watch(parts: _Parts) -> None:
     """Look at what this master does, for the log and for whoever asks, until cancelled."""
     api = parts.api
-    work = [parts.journal.run(parts.master), api.board.run(parts.master), api.catalog.run()]
+    work = [api.board.run(parts.master), api.catalog.run()]
     if api.lineage:
         work.append(api.lineage.run(api.board))
     await asyncio.gather(*work)
@@ -184,15 +184,14 @@ def _build(
     points = points_from_env(os.environ, log.warning)
     blobs = ObservedBlobs(open_blobs(config.blobs))
     board = StatusBoard(clock)
-    links = Links(join_token(config, create=True), say, unseal, board.failed)
-    ports = Ports(clock, blobs, tables, links, points, config.settings())
+    links = WorkerLinks(join_token(config, create=True), say, unseal, board.failed)
+    ports = Ports(clock, blobs, tables, links, points, config.settings(), board.wrote)
     if tracer:
         ports, store = tracer.ports(ports), tracer.store(store)
-    observed = ObservedStore(store, board.wrote)
+    observed = ObservedStore(store)
     master = Master(config.name, incarnation, observed, ports, config.advertise)
-    journal = Journal(clock)
     api = Api(
-        master, registry, journal, token, allow_python=config.allow_python,
+        master, registry, token, allow_python=config.allow_python,
         refuse_too_large=config.too_large == "refuse", log_file=log_file, board=board,
         environment=config.job_environment, seal=seal,
         confined=PathPolicy(config.file_roots),
@@ -203,7 +202,7 @@ def _build(
     audit = Audit(log_file.with_name(f"audit-{config.name}.log") if log_file else None)
     app = build_app(api, links, master, tracer, audit, config.context_path, client_tls(config))
     server = server_for(UiOrigins(app, api.masters), config)
-    return _Parts(store, tables, links, master, journal, api, server, tracer)
+    return _Parts(store, tables, links, master, api, server, tracer)
 
 
 def _code(master: Master, asked: bool, tasks: "tuple[asyncio.Task[None], ...]") -> int:
@@ -223,7 +222,7 @@ def _code(master: Master, asked: bool, tasks: "tuple[asyncio.Task[None], ...]") 
 
 def build_app(
     api: Api,
-    links: Links,
+    links: WorkerLinks,
     master: Master,
     tracer: Tracer | None,
     audit: Audit | None = None,

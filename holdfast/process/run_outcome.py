@@ -9,7 +9,7 @@ from holdfast.model.job import JobPlan, Role
 from holdfast.worker.row_counts import Measured
 
 
-class Status(StrEnum):
+class RunStatus(StrEnum):
     """How a job ended, in SeaTunnel's words."""
 
     FINISHED = "FINISHED"
@@ -18,15 +18,15 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """How a job ended, and the error that ended it if it failed."""
 
-    status: Status
+    status: RunStatus
     error: HoldfastError | None = None
 
 
 @dataclass(frozen=True)
-class View:
+class RunView:
     """How far a job has come: rows of whole slices, rows that are visible, what moves just now.
 
     `written` has rows and bytes for each sink and table.  `rejected` rows were read and left out.

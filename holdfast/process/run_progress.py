@@ -23,7 +23,7 @@ from holdfast.master.ports import (
     TableState,
 )
 from holdfast.process.committers import SinkTables
-from holdfast.process.run_outcome import Outcome, Status, View
+from holdfast.process.run_outcome import RunOutcome, RunStatus, RunView
 from holdfast.wire.messages import TaskKey
 from holdfast.worker.attempt import Attempt
 from holdfast.worker.failures import GONE
@@ -116,7 +116,7 @@ class RunProgress:
 
     def __init__(self, say: Callable[[str], None], tables: PatientTables) -> None:
         self.name = ""
-        self.outcome: Outcome | None = None
+        self.outcome: RunOutcome | None = None
         self._say = say
         self._tables = tables
         self._committed = 0
@@ -143,9 +143,9 @@ class RunProgress:
         job = keeper.state
         if job.status in TERMINAL and self.outcome is None:
             error = self._error(pipelines, job.reason) if job.status is JobStatus.FAILED else None
-            self.outcome = Outcome(Status(job.status.value), error)
+            self.outcome = RunOutcome(RunStatus(job.status.value), error)
 
-    def view(self, running: Iterable[Attempt]) -> View:
+    def view(self, running: Iterable[Attempt]) -> RunView:
         """Return how far the job has come.  Any thread may ask."""
         latest = {**self._ended, **{a.key: a for a in running}}
         counts = [a.tally.counts() for a in latest.values()]
@@ -154,7 +154,7 @@ class RunProgress:
             rows, size = written.get((one.sink, one.table), (0, 0))
             written[one.sink, one.table] = (rows + one.rows, size + one.bytes)
         moving = [a.tally.moving() for a in latest.values()]
-        return View(
+        return RunView(
             name=self.name,
             read=sum(c.read for c in counts),
             written=written,

@@ -10,7 +10,7 @@ from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError, UserError
 from holdfast.model.job import JobPlan
 from holdfast.plan.promises import destination_of
-from holdfast.process.run_outcome import Outcome, Status, View
+from holdfast.process.run_outcome import RunOutcome, RunStatus, RunView
 
 if TYPE_CHECKING:  # a run in one process needs none of the API's shapes
     from holdfast.api.views import JobDetail, TableCount
@@ -56,7 +56,7 @@ class RunResult:
     @property
     def ok(self) -> bool:
         """Whether the job ended as it should: it finished, or was stopped with a savepoint."""
-        return self.status in (Status.FINISHED, "SAVEPOINT_DONE")
+        return self.status in (RunStatus.FINISHED, "SAVEPOINT_DONE")
 
     def check(self) -> "RunResult":
         """Return this result, or raise what failed the job."""
@@ -69,8 +69,8 @@ def result_of(
     job: JobPlan,
     registry: Registry,
     job_id: str,
-    outcome: Outcome,
-    view: View,
+    outcome: RunOutcome,
+    view: RunView,
     log: Path,
     seconds: float,
 ) -> RunResult:
@@ -97,7 +97,7 @@ def result_on_cluster(job: "JobDetail", counts: Iterable["TableCount"]) -> RunRe
     )  # fmt: skip
 
 
-def _tables(job: JobPlan, registry: Registry, view: View) -> Iterator[TableResult]:
+def _tables(job: JobPlan, registry: Registry, view: RunView) -> Iterator[TableResult]:
     for (sink, table), (rows, size) in sorted(view.written.items()):
         where = destination_of(job.stage(sink), registry, table)
         yield TableResult(sink, table, rows, size, where)

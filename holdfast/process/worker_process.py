@@ -18,7 +18,8 @@ from holdfast.master.journal import say
 from holdfast.process.event_trace import tracer_from_env
 from holdfast.process.failpoints import points_from_env
 from holdfast.process.links import Dialer
-from holdfast.security.identity import client_tls, join_token
+from holdfast.security.identity import client_tls
+from holdfast.security.token_files import join_token
 from holdfast.spark import session
 from holdfast.spark.session import SparkStartup
 from holdfast.worker.agent import Worker, WorkerSettings

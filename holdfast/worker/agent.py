@@ -6,7 +6,6 @@ has come.  The leader of the highest term seen is obeyed; a lower one is refused
 """
 
 import asyncio
-import json
 import logging
 import os
 import time
@@ -15,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.core.gather import TaskAck
 from holdfast.core.task import WorkerId
 from holdfast.wire.codec import NAMES
+from holdfast.wire.describe import describe_ack, describe_task
 from holdfast.wire.messages import (
     Barrier,
     BarrierAck,
@@ -294,7 +293,7 @@ class Worker:
         self.attempts[order.key] = attempt
         self._start_helper()
         self._helper.look_at(attempt)
-        facts = _task(order.key, order.attempt)
+        facts = describe_task(order.key, order.attempt)
         self._note("start", **facts, worker=self.incarnation, positions=order.positions)
         attempt.start()
         # The leader need not wait for the next beat to know that it runs.
@@ -366,8 +365,9 @@ class Worker:
         current = self.attempts.get(attempt.key) is attempt
         match news:
             case BarrierAnswered(_, acked, barrier) if current and not attempt.stopping.is_set():
-                self._note("ack", **_ack(attempt, acked, barrier))
-                self._tell(BarrierAck(self.term, attempt.key, acked))
+                ack = BarrierAck(self.term, attempt.key, acked)
+                self._note("ack", **describe_ack(ack, barrier))
+                self._tell(ack)
             case SourceExhausted(_, source) if current:
                 self._tell_end(attempt, source)
             case AttemptExited():
@@ -390,7 +390,9 @@ class Worker:
             self._helper.cancel_soon([attempt])
 
     def _end(self, attempt: Attempt, why: str) -> None:
-        self._note("end", **_task(attempt.key, attempt.number), worker=self.incarnation, why=why)
+        self._note(
+            "end", **describe_task(attempt.key, attempt.number), worker=self.incarnation, why=why
+        )
         self._on_end(attempt)
 
     def _tell_ends(self) -> None:
@@ -414,34 +416,3 @@ def _post(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
     except RuntimeError:
         if not loop.is_closed():
             raise
-
-
-def _task(key: TaskKey, attempt: int) -> dict[str, Any]:
-    """Return the name of an attempt, as events hold it."""
-    return {
-        "job": key.job, "incarnation": key.incarnation, "pipeline": key.pipeline,
-        "task": key.task, "attempt": attempt,
-    }  # fmt: skip
-
-
-def _ack(attempt: Attempt, acked: TaskAck, barrier: Barrier) -> dict[str, Any]:
-    """Return what an answer to a barrier says, as events hold it."""
-    return {
-        **_task(attempt.key, acked.attempt),
-        "worker": acked.place.incarnation,
-        "number": acked.number,
-        "ended": acked.ended,
-        "positions": acked.positions,
-        "staged": [(s.created, s.sink, _file(s.content)) for s in acked.staged],
-        "watermark": acked.watermark,
-        "idle": acked.idle,
-        "through": barrier.through,
-        "complete": barrier.complete,
-    }
-
-
-def _file(content: object) -> str:
-    """Return the name by which events know a committable."""
-    if isinstance(content, str):
-        return content
-    return json.dumps(content, sort_keys=True, separators=(",", ":"))

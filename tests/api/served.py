@@ -15,7 +15,7 @@ import httpx2
 from holdfast.api.app import App
 from holdfast.api.audit import Audit
 from holdfast.api.observe import ObservedBlobs, ObservedStore
-from holdfast.api.route import Role
+from holdfast.api.route import AccessRole
 from holdfast.api.sealing import SPEC
 from holdfast.api.service import Api
 from holdfast.api.status_board import StatusBoard
@@ -23,7 +23,6 @@ from holdfast.connect.registry import Registry
 from holdfast.core.checkpoint import CheckpointDue, CheckpointKind
 from holdfast.core.gather import Counts, StagedCommittable, TaskAck, Written
 from holdfast.core.task import WorkerId
-from holdfast.master.journal import Journal
 from holdfast.master.master import Master
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import MasterSettings, Ports
@@ -33,7 +32,7 @@ from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
 from holdfast.process.failpoints import points_from_env
-from holdfast.process.links import Links
+from holdfast.process.links import WorkerLinks
 from holdfast.process.master_process import build_app
 from holdfast.security.seal import Seal
 from holdfast.store.contract import Store
@@ -63,7 +62,7 @@ class Served:
     app: App
     http: httpx2.AsyncClient
     folder: Path
-    tokens: dict[Role, str] = field(default_factory=dict)
+    tokens: dict[AccessRole, str] = field(default_factory=dict)
     beats: int = 0
 
     async def get(self, path: str, **more: Any) -> Any:
@@ -77,7 +76,7 @@ class Served:
         answer = await self.http.post("/api/submit", json=body)
         assert answer.status_code == 200, answer.text
 
-    async def as_role(self, role: Role | None) -> dict[str, str]:
+    async def as_role(self, role: AccessRole | None) -> dict[str, str]:
         """Return the header of somebody of a role; none for nobody."""
         if role is None:
             return {"Authorization": ""}
@@ -202,11 +201,11 @@ async def with_master(store: Store, folder: Path, test: Test, **more: Any) -> No
     blobs = ObservedBlobs(open_blobs(str(folder / "blobs")))
     tables = SinkTables(registry, unseal)
     board = StatusBoard(clock)
-    links = Links(TOKEN, lambda *_, **__: None, unseal, board.failed)
-    ports = Ports(clock, blobs, tables, links, points_from_env({}, print), settings)
-    observed = ObservedStore(store, board.wrote)
+    links = WorkerLinks(TOKEN, lambda *_, **__: None, unseal, board.failed)
+    ports = Ports(clock, blobs, tables, links, points_from_env({}, print), settings, board.wrote)
+    observed = ObservedStore(store)
     master = Master(name, secrets.token_hex(4), observed, ports, url)
-    api = Api(master, registry, Journal(clock), TOKEN, board=board, seal=seal, **more)
+    api = Api(master, registry, TOKEN, board=board, seal=seal, **more)
     app = build_app(api, links, master, None, Audit(folder / "audit.log"), context)
     beside = [
         asyncio.ensure_future(w) for w in (master.run(), board.run(master), api.catalog.run())

@@ -11,12 +11,13 @@ import pytest
 
 from holdfast.api import access
 from holdfast.api.audit import broken_at
-from holdfast.api.route import GRANTED, Permission, Role, Route
+from holdfast.api.route import GRANTED, AccessRole, Permission, Route
 from holdfast.config import load_config
 from holdfast.errors import UserError
 from holdfast.model.secret import Secret
 from holdfast.process import links
-from holdfast.security.identity import check_listen, join_token
+from holdfast.security.identity import check_listen
+from holdfast.security.token_files import join_token
 from tests.api.served import TOKEN, Served, served
 
 EXAMPLES = {
@@ -64,8 +65,8 @@ def test_x01_nobody_learns_anything_without_a_token(tmp_path: Path) -> None:
     served(tmp_path, test)
 
 
-@pytest.mark.parametrize("role", Role)
-def test_x02_every_path_with_every_role(tmp_path: Path, role: Role) -> None:
+@pytest.mark.parametrize("role", AccessRole)
+def test_x02_every_path_with_every_role(tmp_path: Path, role: AccessRole) -> None:
     async def test(master: Served) -> None:
         headers = await master.as_role(role)
         for route in master.app.routes:
@@ -96,7 +97,7 @@ POST /api/workers/{worker}/drain    DELETE /api/workers/{worker}/drain
 def test_whoever_may_only_read_orders_nothing(tmp_path: Path) -> None:
     async def test(master: Served) -> None:
         await master.submit("17")
-        headers = await master.as_role(Role.VIEWER)
+        headers = await master.as_role(AccessRole.VIEWER)
         words = ORDERS.split()
         orders = set(zip(words[::2], words[1::2], strict=True))
         routes = {(r.method, r.path): r for r in master.app.routes}
@@ -115,7 +116,7 @@ def test_x03_a_token_for_some_jobs_does_not_learn_of_others(tmp_path: Path) -> N
     async def test(master: Served) -> None:
         for job in ("a-1", "b-1"):
             await master.submit(job)
-        made = await master.app.access.give("team-a", Role.OPERATOR, 0.0, "a-")
+        made = await master.app.access.give("team-a", AccessRole.OPERATOR, 0.0, "a-")
         headers = {"Authorization": f"Bearer {made.token}"}
         paths = [r for r in master.app.routes if "jobId" in r.parameters]
         for route in paths:
@@ -134,7 +135,7 @@ def test_x03_a_token_for_some_jobs_does_not_learn_of_others(tmp_path: Path) -> N
         answer = await master.http.post("/api/submit", json=stolen, headers=headers)
         assert answer.status_code == 400 or answer.status_code == 403
         with pytest.raises(UserError):
-            await master.app.access.give("boss", Role.ADMIN, 0.0, "a-")
+            await master.app.access.give("boss", AccessRole.ADMIN, 0.0, "a-")
 
     served(tmp_path, test)
 
@@ -148,7 +149,7 @@ def test_x04_expired_revoked_and_forged_tokens_open_nothing(
             return (await master.http.get("/api/me", headers=headers)).status_code
 
         give = master.app.access.give
-        good = await give("me", Role.VIEWER, 1.0)
+        good = await give("me", AccessRole.VIEWER, 1.0)
         assert await status(good.token) == 200
         basic = base64.b64encode(f"anybody:{good.token}".encode()).decode()
         assert await status(basic, "Basic") == 200, "as SeaTunnel's clients show it"
@@ -158,7 +159,7 @@ def test_x04_expired_revoked_and_forged_tokens_open_nothing(
         monkeypatch.undo()
         assert (await master.http.delete(f"/api/tokens/{good.id}")).status_code == 200
         assert await status(good.token) == 401, "taken back, at once"
-        other = (await give("me", Role.VIEWER, 0.0)).token
+        other = (await give("me", AccessRole.VIEWER, 0.0)).token
         none_alg = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZG1pbiIsInJvbGUiOiJhZG1pbiJ9."
         signed = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZG1pbiJ9.c2lnbmF0dXJl"
         forged = [
@@ -185,7 +186,7 @@ def test_x05_secrets_are_compared_in_constant_time(
 
     async def test(master: Served) -> None:
         monkeypatch.setattr(hmac, "compare_digest", counted)
-        token = (await master.app.access.give("me", Role.VIEWER, 0.0)).token
+        token = (await master.app.access.give("me", AccessRole.VIEWER, 0.0)).token
         wrong = token[:-3] + "AAA"
         assert (await master.http.get("/api/me", headers={"Authorization": f"Bearer {wrong}"})
                 ).status_code == 401  # fmt: skip
@@ -270,7 +271,7 @@ def test_x09_another_sites_page_can_order_nothing(tmp_path: Path) -> None:
 def test_orders_are_in_the_audit_log_whose_chain_shows_changes(tmp_path: Path) -> None:
     async def test(master: Served) -> None:
         await master.submit("17")
-        headers = await master.as_role(Role.OPERATOR)
+        headers = await master.as_role(AccessRole.OPERATOR)
         await master.http.post("/api/jobs/17/cancel", headers=headers)
         await master.http.post("/api/jobs/nobody/cancel", headers=headers)
         lines = (await master.get("/api/audit"))["lines"]

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.api.route import Role as Rights
-from holdfast.cli.cluster import printable
+from holdfast.api.route import AccessRole as Rights
+from holdfast.cli.cluster_verb import printable
 from holdfast.cli.logs import JsonLines
 from holdfast.cli.processes import _Sentences
 from holdfast.core.job import JobRecord

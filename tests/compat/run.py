@@ -27,7 +27,7 @@ from holdfast.errors import HoldfastError
 from holdfast.model.job import JobPlan, Mode
 from holdfast.plan.record import JobSource
 from holdfast.process.local_run import LocalCluster
-from holdfast.process.run_outcome import Outcome, Status, admit
+from holdfast.process.run_outcome import RunOutcome, RunStatus, admit
 from holdfast.spark import session as driver
 from holdfast.worker.attempt import WorkerRuntime
 from tests.compat.suite import Case, deferred, load_cases, set_up
@@ -82,9 +82,9 @@ def run_case(
         note = about_unknown(warnings)
         admit(job, case.slots, dict(job.tag_filter) if case.tagged else {})
         outcome = run(spec, job, case, WorkerRuntime(registry, lambda: spark))
-        code = {Status.FINISHED: 0, Status.CANCELED: 0}.get(outcome.status, 1)
+        code = {RunStatus.FINISHED: 0, RunStatus.CANCELED: 0}.get(outcome.status, 1)
         reason = str(outcome.error) if code else ""
-        if outcome.status is Status.CANCELED and not case.streaming:
+        if outcome.status is RunStatus.CANCELED and not case.streaming:
             code, reason = 1, "still running when its time was up"
     except HoldfastError as error:
         code, reason = 1, str(error)
@@ -111,7 +111,7 @@ def about_unknown(warnings: Sequence[str]) -> str:
     return f"warned of {unknown} unknown option(s), mistakes by our own flags" if unknown else ""
 
 
-def run(spec: JobSource, job: JobPlan, case: Case, runner: WorkerRuntime) -> Outcome:
+def run(spec: JobSource, job: JobPlan, case: Case, runner: WorkerRuntime) -> RunOutcome:
     """Run a job until it ends; a streaming one until rows have moved, then cancel it."""
     number = str(time.time_ns())[:18]
     said = io.StringIO()
@@ -125,7 +125,7 @@ def run(spec: JobSource, job: JobPlan, case: Case, runner: WorkerRuntime) -> Out
         embedded.close()
 
 
-def watch(embedded: LocalCluster, job: JobPlan, case: Case, said: io.StringIO) -> Outcome:
+def watch(embedded: LocalCluster, job: JobPlan, case: Case, said: io.StringIO) -> RunOutcome:
     """Wait for what a case is to show, and return how it ended."""
     streams = case.streaming or job.mode is Mode.STREAMING
     deadline = time.monotonic() + (STREAM_S_MAX if streams else BATCH_S_MAX)

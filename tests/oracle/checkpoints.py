@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.pipeline import PipelineRecord
-from tests.oracle.describe import file_name
+from holdfast.wire.describe import file_name
 from tests.oracle.events import Ack, Blob, Drop, Order, Publish, Write
 from tests.oracle.story import Part, Story, latest, part_of
 

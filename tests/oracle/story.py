@@ -13,7 +13,7 @@ from holdfast.core.saved_state import Saved
 from holdfast.master import checkpoint_content
 from holdfast.master.commit_loop import commit_user
 from holdfast.master.ports import BlobBad
-from tests.oracle.describe import file_name
+from holdfast.wire.describe import file_name
 from tests.oracle.events import (
     Blob,
     Event,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from holdfast.api.route import Role
+from holdfast.api.route import AccessRole
 from holdfast.core.gather import Counts, TaskAck, Written
 from holdfast.core.task import WorkerId
 from holdfast.master.pipeline_keeper import PipelineKeeper
@@ -158,7 +158,7 @@ class Stage:
 
         self.do(gone)
 
-    def token_of(self, role: Role) -> str:
+    def token_of(self, role: AccessRole) -> str:
         """Return a token of a role."""
 
         async def give(master: Served) -> str:

@@ -10,7 +10,7 @@ pytest.importorskip("playwright", reason="THE PAGES WERE NOT TESTED: playwright 
 
 from playwright.sync_api import Browser, expect
 
-from holdfast.api.route import Role
+from holdfast.api.route import AccessRole
 from holdfast.master.ports import MasterSettings
 from tests.ui.browser import Visit, visiting
 from tests.ui.stage import Stage, job_text
@@ -268,7 +268,7 @@ def test_a_job_is_put_together_from_forms(visit: Visit) -> None:
 
 def test_a_viewer_looks_and_cannot_act(browser: Browser, stage: Stage) -> None:
     with visiting(browser, stage.url) as visit:
-        visit.sign_in(stage.token_of(Role.VIEWER))
+        visit.sign_in(stage.token_of(AccessRole.VIEWER))
         visit.go("#/jobs/orders")
         for name in ("Savepoint and stop", "Cancel"):
             expect(visit.page.get_by_role("button", name=name, exact=True)).to_be_disabled()

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config import Config, find_token, host_and_port, load_config
+from holdfast.config import Config, host_and_port, load_config
+from holdfast.connect.options import describe
 from holdfast.errors import UserError
 from holdfast.model.secret import Secret
-from holdfast.security.identity import client_token
+from holdfast.security.token_files import client_token, find_token
 
 
 @pytest.fixture(autouse=True)
@@ -143,9 +144,7 @@ def test_a_token_file_of_ones_own_is_never_made(tmp_path: Path) -> None:
 
 
 def test_every_option_says_what_it_does() -> None:
-    from holdfast.config import options_of_a_node
-
-    assert all(info.doc for info in options_of_a_node())
+    assert all(info.doc for info in describe(Config))
     assert Config().lease_s == 3.0
 
 

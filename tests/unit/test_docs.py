@@ -10,7 +10,7 @@ import pytest
 
 import holdfast
 from benchmarks.catalogue import USUAL_MINUTES
-from holdfast.cli.docs import pages
+from holdfast.cli.connectors import pages
 from holdfast.connect.options import describe
 from holdfast.connect.registry import Registry
 from holdfast.model.job import Role

@@ -8,11 +8,11 @@ import msgspec
 from holdfast.api.access import Access, NewToken, TokenView
 from holdfast.api.audit import Audit
 from holdfast.api.requests import NewTokenAsked
-from holdfast.api.route import GRANTED, ApiRequest, Permission, Role, Route
+from holdfast.api.route import GRANTED, AccessRole, ApiRequest, Permission, Route
 from holdfast.api.service import Api
 from holdfast.api.views import (
     AuditLines,
-    Change,
+    ChangeView,
     ClusterView,
     Done,
     Healthy,
@@ -58,7 +58,7 @@ class ClusterPaths:
                   "Who leads and who works."),
             Route("GET", "/api/workers", READ, self.workers, list[WorkerView],
                   "The workers, their slots and their tasks."),
-            Route("GET", "/api/changes", READ, self.changes, Change,
+            Route("GET", "/api/changes", READ, self.changes, ChangeView,
                   "Wait for a change of anything that is shown.", ChangeAsked, narrow=True),
             Route("POST", drain, OPERATE, self.drain, Done,
                   "Have a worker get no task, and its tasks go on elsewhere.", order=True),
@@ -120,11 +120,11 @@ class ClusterPaths:
             set_aside=dict(leader.quarantined) if leader else {},
         )
 
-    async def changes(self, ask: ApiRequest) -> Change:
+    async def changes(self, ask: ApiRequest) -> ChangeView:
         asked: ChangeAsked = ask.query
         board = self.api.board
         await board.changed(asked.since, min(max(0.0, asked.wait_s), WAIT_S_MAX))
-        return Change(board.version, board.term, self.api.leading() is not None)
+        return ChangeView(board.version, board.term, self.api.leading() is not None)
 
     async def drain(self, ask: ApiRequest) -> Done:
         return await self._wish(ask.path["worker"], drained=True)
@@ -142,12 +142,12 @@ class ClusterPaths:
 
     async def give(self, ask: ApiRequest) -> NewToken:
         asked: NewTokenAsked = ask.body
-        if asked.role not in list(Role) or asked.days < 0:
-            good = ", ".join(Role)
+        if asked.role not in list(AccessRole) or asked.days < 0:
+            good = ", ".join(AccessRole)
             raise UserError(
                 f"A token's role is one of {good}, and its days are 0 or more.", code="request"
             )
-        return await self.access.give(asked.name, Role(asked.role), asked.days, asked.jobs)
+        return await self.access.give(asked.name, AccessRole(asked.role), asked.days, asked.jobs)
 
     async def take_back(self, ask: ApiRequest) -> Done:
         await self.access.take_back(ask.path["id"])

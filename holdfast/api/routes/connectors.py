@@ -11,7 +11,14 @@ from holdfast.api.problems import TOLD_MAX, told
 from holdfast.api.requests import CheckText, ConnectAsked
 from holdfast.api.route import ApiRequest, Permission, Route
 from holdfast.api.service import Api
-from holdfast.api.views import Checked, Connected, ConnectorRow, ConnectorView, OptionView, Told
+from holdfast.api.views import (
+    CheckResult,
+    Connected,
+    ConnectorRow,
+    ConnectorView,
+    OptionView,
+    ProblemView,
+)
 from holdfast.connect.checks import CheckReport
 from holdfast.connect.options import OptionInfo, describe
 from holdfast.connect.plugin import Plugin
@@ -121,7 +128,7 @@ class ConnectorPaths:
                 "/api/check",
                 READ,
                 self.check,
-                Checked,
+                CheckResult,
                 "Check the text of a job: every mistake with its place.",
                 body=CheckText,
                 leads=False,
@@ -145,7 +152,7 @@ class ConnectorPaths:
     async def connector(self, ask: ApiRequest) -> ConnectorView:
         return view(self.api.registry, ask.path["role"], ask.path["name"])
 
-    async def check(self, ask: ApiRequest) -> Checked:
+    async def check(self, ask: ApiRequest) -> CheckResult:
         return await asyncio.to_thread(self.api.reader.check, ask.body)
 
     async def connect(self, ask: ApiRequest) -> Connected:
@@ -158,8 +165,8 @@ class ConnectorPaths:
             try:
                 spec, tags = await asyncio.to_thread(self._spec, asked)
             except JobFileError as error:
-                wrong = [Told(*told(m)) for m in error.mistakes[:TOLD_MAX]]
-                warned = [Told(*told(m)) for m in error.warnings[:TOLD_MAX]]
+                wrong = [ProblemView(*told(m)) for m in error.mistakes[:TOLD_MAX]]
+                warned = [ProblemView(*told(m)) for m in error.warnings[:TOLD_MAX]]
                 return Connected(True, False, token, mistakes=wrong, warnings=warned)
             begun = self.looks.begin(leader, request, encode_spec(spec), tags, asked.within_s)
             self.audit.looks(ask.who, spec.file, begun.worker)
@@ -185,8 +192,8 @@ class ConnectorPaths:
         return spec, dict(planned.tag_filter)
 
 
-def _shown(sent: tuple[Sent, ...]) -> list[Told]:
+def _shown(sent: tuple[Sent, ...]) -> list[ProblemView]:
     return [
-        Told(*told(JobFileProblem(SourceLocation(file, line, at), said)))
+        ProblemView(*told(JobFileProblem(SourceLocation(file, line, at), said)))
         for file, line, at, said in sent
     ]

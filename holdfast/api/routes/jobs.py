@@ -9,14 +9,14 @@ import msgspec
 
 from holdfast.api.audit import Audit
 from holdfast.api.job_graph import JobGraph
-from holdfast.api.requests import Again, Restart, Submit, SubmitText
+from holdfast.api.requests import RestartAsked, RetryAsked, Submit, SubmitText
 from holdfast.api.route import ApiRequest, Permission, Route
 from holdfast.api.service import Api
 from holdfast.api.status_board import JobStatusView
-from holdfast.api.timeline import Checks
+from holdfast.api.timeline import CheckpointLog
 from holdfast.api.views import (
     Accepted,
-    Checkpoints,
+    CheckpointsView,
     CheckpointView,
     ConfigView,
     Done,
@@ -24,7 +24,6 @@ from holdfast.api.views import (
     Failures,
     Gap,
     Graph,
-    Happened,
     InProgress,
     JobDetail,
     JobList,
@@ -34,6 +33,7 @@ from holdfast.api.views import (
     SavedView,
     TableCount,
     Timeline,
+    TimelineEvent,
 )
 from holdfast.core.job import TERMINAL, JobRecord
 from holdfast.core.saved_state import Saved
@@ -99,7 +99,7 @@ class JobPaths:
                   "What a job waits for, from whom, since when, what happens next."),
             Route("GET", one + "/graph", READ, self.graph, Graph,
                   "Its stages, pipelines and tasks with their rates."),
-            Route("GET", one + "/checkpoints", READ, self.checkpoints, Checkpoints,
+            Route("GET", one + "/checkpoints", READ, self.checkpoints, CheckpointsView,
                   "Its checkpoints: durations, sizes, failures and gaps."),
             Route("GET", one + "/timeline", READ, self.timeline, Timeline,
                   "What happened to it, across leaders and attempts."),
@@ -118,9 +118,9 @@ class JobPaths:
             Route("DELETE", one + "/savepoints/{saved}", OPERATE, self.remove_saved, Done,
                   "Remove a saved state, with what was staged for it.", order=True),
             Route("POST", one + "/restart", OPERATE, self.restart, Accepted,
-                  "Go on from what a life of the job has left.", body=Restart, order=True),
+                  "Go on from what a life of the job has left.", body=RestartAsked, order=True),
             Route("POST", one + "/retry", OPERATE, self.retry, Accepted,
-                  "Run it again with the same file, from its savepoint if asked.", body=Again,
+                  "Run it again with the same file, from its savepoint if asked.", body=RetryAsked,
                   order=True),
         ]  # fmt: skip
 
@@ -178,7 +178,7 @@ class JobPaths:
         return await self.api.savepoint(ask.job)
 
     async def retry(self, ask: ApiRequest) -> Accepted:
-        asked: Again = ask.body
+        asked: RetryAsked = ask.body
         token = asked.token or secrets.token_hex(16)
         return await self.api.again(ask.job, token, restore=asked.restore)
 
@@ -197,7 +197,7 @@ class JobPaths:
         return Done()
 
     async def restart(self, ask: ApiRequest) -> Accepted:
-        asked: Restart = ask.body
+        asked: RestartAsked = ask.body
         token = asked.token or secrets.token_hex(16)
         if asked.write_again:
             self.audit.writes_again(ask.who, ask.job, ask.job, asked.number)
@@ -228,7 +228,7 @@ class JobPaths:
             ask.job, found.live, sketch.problem, list(sketch.stages), parts, list(sums.values())
         )
 
-    async def checkpoints(self, ask: ApiRequest) -> Checkpoints:
+    async def checkpoints(self, ask: ApiRequest) -> CheckpointsView:
         found, _, sight = await self._seen(ask.job)
         parts = []
         for part in found.pipelines:
@@ -239,16 +239,16 @@ class JobPaths:
         if sight and not parts:
             parts = [_over(n, c) for n, c in sorted(sight.checks.items())]
         since_s = sight.events[0].at_s if sight and sight.events else 0.0
-        return Checkpoints(ask.job, found.live, since_s, parts)
+        return CheckpointsView(ask.job, found.live, since_s, parts)
 
     async def timeline(self, ask: ApiRequest) -> Timeline:
         found, _, sight = await self._seen(ask.job)
         if sight:
             events = list(sight.events)
         else:
-            events = [Happened(found.since_s, "job", "SUBMITTED")]
+            events = [TimelineEvent(found.since_s, "job", "SUBMITTED")]
             at_s = found.ended_s or found.since_s
-            events.append(Happened(at_s, "job", found.status, reason=found.reason))
+            events.append(TimelineEvent(at_s, "job", found.status, reason=found.reason))
         for one in events:
             one.reason = masked_text(one.reason)
         return Timeline(ask.job, found.live, sorted(events, key=lambda e: e.at_s))
@@ -299,11 +299,11 @@ class JobPaths:
                 int(i.key.rpartition("/")[2]): EventHistory.decoded(i.value, i.key) for i in items
             }
             trails = {number: trail for number, trail in read.items() if trail}
-        checks = {number: Checks(trail) for number, trail in trails.items() if number}
+        checks = {number: CheckpointLog(trail) for number, trail in trails.items() if number}
         return JobStatusView(job, checks, trails) if trails else None
 
 
-def _over(number: int, checks: Checks) -> PartCheckpoints:
+def _over(number: int, checks: CheckpointLog) -> PartCheckpoints:
     """Return the checkpoints of a pipeline whose record is gone."""
     history = checks.done[::-1]
     done = sum(c.outcome == "COMPLETED" for c in history)
@@ -313,7 +313,9 @@ def _over(number: int, checks: Checks) -> PartCheckpoints:
     )  # fmt: skip
 
 
-def _checkpoints(checks: Checks, record: PipelineKeeper, interval_s: float) -> PartCheckpoints:
+def _checkpoints(
+    checks: CheckpointLog, record: PipelineKeeper, interval_s: float
+) -> PartCheckpoints:
     from_record = record.state
     policy, done = from_record.policy, from_record.checkpoints
     every_s = (policy.interval_s or interval_s) if policy.periodic else None

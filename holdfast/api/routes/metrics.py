@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
+from holdfast.api.live_views import workers
 from holdfast.api.observe import BUCKETS_S, Latency, ObservedBlobs, ObservedStore
-from holdfast.api.route import ApiRequest, Permission, Route, Text
+from holdfast.api.route import ApiRequest, Permission, Route, TextAnswer
 from holdfast.api.service import Api
-from holdfast.api.shown import workers
 from holdfast.api.status_board import JobStatusView
 from holdfast.api.views import WorkerView
 from holdfast.core.job import JobStatus
@@ -95,16 +95,16 @@ class MetricPaths:
         """Return the paths."""
         about = "18. Metrics for Prometheus."
         return [
-            Route("GET", "/metrics", Permission.READ, self.metrics, Text, about, leads=False),
-            Route("GET", "/openmetrics", Permission.READ, self.openmetrics, Text,
+            Route("GET", "/metrics", Permission.READ, self.metrics, TextAnswer, about, leads=False),
+            Route("GET", "/openmetrics", Permission.READ, self.openmetrics, TextAnswer,
                   "18. The same as OpenMetrics.", leads=False),
         ]  # fmt: skip
 
-    async def metrics(self, ask: ApiRequest) -> Text:
-        return Text(written(await self.families(), openmetrics=False), PROMETHEUS)
+    async def metrics(self, ask: ApiRequest) -> TextAnswer:
+        return TextAnswer(written(await self.families(), openmetrics=False), PROMETHEUS)
 
-    async def openmetrics(self, ask: ApiRequest) -> Text:
-        return Text(written(await self.families(), openmetrics=True), OPENMETRICS)
+    async def openmetrics(self, ask: ApiRequest) -> TextAnswer:
+        return TextAnswer(written(await self.families(), openmetrics=True), OPENMETRICS)
 
     async def families(self) -> list[Family]:
         """Return everything that is counted here."""

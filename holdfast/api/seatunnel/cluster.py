@@ -14,7 +14,7 @@ from importlib.metadata import version
 import msgspec
 
 from holdfast.api.logs import JOB_LOG, job_log, log_tail
-from holdfast.api.route import ApiRequest, Permission, Route, Text
+from holdfast.api.route import ApiRequest, Permission, Route, TextAnswer
 from holdfast.api.seatunnel.views import LogLink, OverviewInfo, Status, ThreadView
 from holdfast.api.service import Api
 from holdfast.errors import UserError
@@ -58,7 +58,7 @@ class ClusterV2:
                   LogsAsked, leads=False),
             Route("GET", "/log", ADMIN, self.logs, links, "16. The logs of this node.", LogsAsked,
                   leads=False),
-            Route("GET", "/log/{name}", READ, self.log, Text, "16. The text of a log.",
+            Route("GET", "/log/{name}", READ, self.log, TextAnswer, "16. The text of a log.",
                   leads=False),
             Route("GET", "/get-all-log-name", ADMIN, self.names, list[str],
                   "17. The names of the logs.", leads=False),
@@ -133,21 +133,23 @@ class ClusterV2:
             f'<li><a href="{escape(f.logLink)}">{escape(f.logName)}</a></li>' for f in found
         )
         page = f"<!doctype html><title>Logs</title><ul>{items}</ul>"
-        return Text(page.encode(), "text/html; charset=utf-8")
+        return TextAnswer(page.encode(), "text/html; charset=utf-8")
 
-    async def log(self, ask: ApiRequest) -> Text:
+    async def log(self, ask: ApiRequest) -> TextAnswer:
         """Return a log: this master's whole one for admins, else what it says about one job."""
         name = ask.path["name"]
         file = self.api.log_file
         about = JOB_LOG.fullmatch(name)
         if about:
             lines = (await self.api.logs(about[1])).lines
-            return Text("".join(f"{msgspec.json.encode(x).decode()}\n" for x in lines).encode())
+            return TextAnswer(
+                "".join(f"{msgspec.json.encode(x).decode()}\n" for x in lines).encode()
+            )
         if file is None or name != file.name:
             raise UserError("There is no such log here.", code="path.unknown")
         if not ask.who.may(ADMIN):
             raise UserError("Only an admin may read the whole log.", code="token.role")
-        return Text(await asyncio.to_thread(log_tail, file))
+        return TextAnswer(await asyncio.to_thread(log_tail, file))
 
     async def names(self, ask: ApiRequest) -> list[str]:
         return self._names()

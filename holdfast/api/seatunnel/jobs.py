@@ -11,8 +11,9 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from holdfast.api.job_graph import JobGraph
-from holdfast.api.route import ApiRequest, Handler, Permission, Route, Text
-from holdfast.api.scene import scene_of
+from holdfast.api.job_snapshot import scene_of
+from holdfast.api.live_views import health_told, restarts_of
+from holdfast.api.route import ApiRequest, Handler, Permission, Route, TextAnswer
 from holdfast.api.seatunnel.pending import no_leader
 from holdfast.api.seatunnel.views import (
     Diagnostics,
@@ -24,7 +25,6 @@ from holdfast.api.seatunnel.views import (
     SinkPromise,
 )
 from holdfast.api.service import Api
-from holdfast.api.shown import health_told, restarts_of
 from holdfast.api.status_board import JobStatusView
 from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import Written
@@ -44,11 +44,7 @@ NO_TABLES: Figures = {
 }
 
 T = TypeVar("T")
-
-
 READ = Permission.READ
-
-
 STATES = ("FINISHED", "CANCELED", "FAILED", "SAVEPOINT_DONE", "UNKNOWABLE")
 
 
@@ -109,7 +105,7 @@ class JobsV2:
         found = [self._short(leader, k, full=ask.query.full) for k in kept]
         took_ms = f"{(time.monotonic() - begun_s) * 1000:.0f}"
         headers = {"X-Dispatch-Delay-Ms": "0", "X-Handler-Cost-Ms": took_ms}
-        return Text(msgspec.json.encode(found), "application/json;charset=UTF-8", headers)
+        return TextAnswer(msgspec.json.encode(found), "application/json;charset=UTF-8", headers)
 
     async def info(self, ask: ApiRequest) -> JobInfo:
         leader = self.api.leading()
@@ -117,7 +113,7 @@ class JobsV2:
         if leader and keeper and not keeper.terminal:
             found = await self._live(leader, keeper)
             scene = scene_of(
-                leader, self.api.master.ports, self.api.journal, keeper.state,
+                leader, self.api.master.ports, self.api.board.journal, keeper.state,
                 tuple(k.state for _, k in sorted(keeper.pipelines.items())),
             )  # fmt: skip
             found.explain = masked_text(as_text(explain(scene), date_text))

@@ -2,8 +2,9 @@
 
 import msgspec
 
-from holdfast.api.route import ApiRequest, Permission, Route, Text
-from holdfast.api.scene import queue_of, waits_of
+from holdfast.api.job_snapshot import queue_of, waits_of
+from holdfast.api.live_views import workers
+from holdfast.api.route import ApiRequest, Permission, Route, TextAnswer
 from holdfast.api.seatunnel.views import (
     ClusterSnapshot,
     PendingJob,
@@ -15,7 +16,6 @@ from holdfast.api.seatunnel.views import (
     WorkerSnapshot,
 )
 from holdfast.api.service import Api
-from holdfast.api.shown import workers
 from holdfast.core.job import JobStatus
 from holdfast.errors import Unavailable
 from holdfast.master.explain import Queue
@@ -64,7 +64,7 @@ class PendingV2:
         if not asked.pretty:
             return found
         text = msgspec.json.format(msgspec.json.encode(found), indent=2)
-        return Text(text, "application/json;charset=UTF-8")
+        return TextAnswer(text, "application/json;charset=UTF-8")
 
 
 def _pending(leader: Leader, ports: Ports, only: str, limit: int) -> PendingJobs:

@@ -10,6 +10,7 @@ from holdfast.core.gather import Counts, Opened, StagedCommittable, TaskAck
 from holdfast.core.task import WorkerId
 from holdfast.master.ports import Incarnation
 from holdfast.wire.codec import NAMES
+from holdfast.wire.describe import describe_ack, describe_task
 from holdfast.wire.messages import (
     Barrier,
     BarrierAck,
@@ -24,7 +25,6 @@ from holdfast.wire.messages import (
     ToLeader,
     ToWorker,
 )
-from tests.oracle.describe import describe_ack, describe_task
 from tests.sim.engine.kernel import Process
 from tests.sim.engine.lake import OPENS
 

@@ -15,8 +15,8 @@ from holdfast.master.master import Master
 from holdfast.master.ports import MasterSettings, Ports
 from holdfast.master.records import decode
 from holdfast.store.contract import Delete, Guard, Put
+from holdfast.wire.describe import describe, describe_report
 from holdfast.wire.messages import SourceEndReport, ToLeader, ToWorker
-from tests.oracle.describe import describe, describe_report
 from tests.sim.engine.faults import Faults
 from tests.sim.engine.history import History
 from tests.sim.engine.kernel import PROCESS, Process, SimClock, SimLoop

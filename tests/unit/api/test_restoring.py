@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from holdfast.api.restoring import Given, GoingOn, go_on
+from holdfast.api.restoring import RestoreChoices, RestoredPositions, go_on
 from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.core.checkpoint import Totals
@@ -39,9 +39,9 @@ def spec(*parts: str, env: str = "job.mode = STREAMING") -> str:
 
 def going(
     registry: Registry, before: str, after: str, maps: dict[str, str] | None = None, **given: bool
-) -> GoingOn:
+) -> RestoredPositions:
     planned = decode_spec(after).job(registry)
-    return go_on(before, planned, registry, Given(maps or {}, **given), "job j")
+    return go_on(before, planned, registry, RestoreChoices(maps or {}, **given), "job j")
 
 
 def test_sources_that_change_places_keep_their_positions(registry: Registry) -> None:

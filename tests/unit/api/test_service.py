@@ -16,7 +16,6 @@ from holdfast.connect.registry import Registry
 from holdfast.core.job import JobStatus
 from holdfast.core.task import TaskStatus
 from holdfast.errors import Unavailable, UserError
-from holdfast.master.journal import Journal
 from holdfast.master.master import Master
 from holdfast.master.ports import MasterSettings, Ports
 from holdfast.model.secret import Secret
@@ -26,7 +25,7 @@ from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
 from holdfast.process.failpoints import points_from_env
-from holdfast.process.links import Links
+from holdfast.process.links import WorkerLinks
 from holdfast.process.master_process import build_app
 from holdfast.store.contract import Delete, Guard, Put
 from holdfast.store.open import open_store
@@ -56,12 +55,12 @@ def leading(
     """Run a test against a master that leads."""
 
     async def run() -> None:
-        registry, links = Registry.load(), Links(TOKEN, lambda *_, **__: None)
+        registry, links = Registry.load(), WorkerLinks(TOKEN, lambda *_, **__: None)
         clock, points = SystemClock(), points_from_env({}, print)
         settings = MasterSettings(lease_s=30.0, tombstone_s=0.05)
         ports = Ports(clock, open_blobs(str(folder)), SinkTables(registry), links, points, settings)
         master = Master("M1", "i", await open_store("memory:"), ports, "http://m1")
-        api = Api(master, registry, Journal(clock), TOKEN, refuse_too_large=refuse_too_large)
+        api = Api(master, registry, TOKEN, refuse_too_large=refuse_too_large)
         running = asyncio.ensure_future(master.run())
         while not (master.leader and master.leader.loaded):
             assert not running.done()
@@ -191,7 +190,7 @@ def test_errors_come_as_json_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test(api: Api) -> None:
-        app = build_app(api, Links(TOKEN, lambda *_, **__: None), api.master, None)
+        app = build_app(api, WorkerLinks(TOKEN, lambda *_, **__: None), api.master, None)
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)  # type: ignore[arg-type]
         async with httpx2.AsyncClient(transport=transport, base_url="http://m1") as http:
             assert (await http.get("/api/jobs")).status_code == 401

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from holdfast.api.shown import detail
+from holdfast.api.live_views import detail
 from holdfast.api.views import JobRow
 from holdfast.cli import cluster as verbs
+from holdfast.cli import cluster_verb
 from holdfast.core.checkpoint import CheckpointKind, Checkpoints, Completed
 from holdfast.core.completion import Completion, SourceEnd
 from holdfast.core.former_commits import Former
@@ -40,8 +41,9 @@ def status_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
 
     def said(job: JobRecord, pipeline: PipelineRecord, reports: Reports) -> str:
         found = detail(job, [pipeline], revision=1, leader="M1", reports=reports, live=True)
-        monkeypatch.setattr(verbs, "client_for", lambda *_: SimpleNamespace(job=lambda _: found))
-        verbs.status("17")
+        client = SimpleNamespace(job=lambda _: found)
+        monkeypatch.setattr(cluster_verb, "client_for", lambda *_: client)
+        verbs.status(job_id="17")
         return capsys.readouterr().out
 
     return said
@@ -84,7 +86,7 @@ def test_the_list_says_which_jobs_hang_and_why(
         JobRow("18", "b", "broke", "FAILED", "No such table.", 1.0, 2.0),
     ]
     told = SimpleNamespace(jobs=lambda: SimpleNamespace(jobs=rows))
-    monkeypatch.setattr(verbs, "client_for", lambda *_: told)
+    monkeypatch.setattr(cluster_verb, "client_for", lambda *_: told)
     verbs.list_jobs()
     _, hangs, broke = capsys.readouterr().out.splitlines()
     assert "RUNNING  STALLED" in hangs and hangs.endswith("It waits for a lock.")

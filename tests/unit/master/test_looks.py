@@ -13,12 +13,12 @@ from holdfast.master import looks as module
 from holdfast.master.leader import Leader
 from holdfast.master.looks import Look, Looks
 from holdfast.model.secret import Secret
-from holdfast.process.links import Links
+from holdfast.process.links import WorkerLinks
 from holdfast.wire.messages import Heartbeat, LookAtJob, Looked, ToWorker
 from tests.unit.api.test_service import leading
 
 
-class Wires(Links):
+class Wires(WorkerLinks):
     """Links to workers that only note what they are sent."""
 
     def __init__(self, *connected: str) -> None:

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.gather import StagedCommittable, TaskAck
 from holdfast.core.task import WorkerId
 from holdfast.master.ports import MasterSettings, Ports
-from holdfast.process.event_trace import FOLDER, Tracer, ack_facts, tracer_from_env
+from holdfast.process.event_trace import FOLDER, Tracer, tracer_from_env
 from holdfast.store.contract import Guard, Put
 from holdfast.store.memory import Memory, MemoryStore
-from holdfast.wire.messages import BarrierAck, SourceEndReport, StopTask, TaskKey, ToWorker
+from holdfast.wire.describe import describe_ack
+from holdfast.wire.messages import Barrier, BarrierAck, SourceEndReport, StopTask, TaskKey, ToWorker
 from tests.oracle.events import (
     Ack,
     Boot,
@@ -26,6 +28,7 @@ from tests.oracle.events import (
 )
 
 KEY = TaskKey("j", "i1", 1, "p1-t1")
+BARRIER = Barrier(5, KEY, 2, 1, CheckpointKind.PERIODIC, 1, 1)
 
 
 @contextmanager
@@ -51,7 +54,7 @@ def test_answers_and_reports(tmp_path: Path) -> None:
     )
     acked = TaskAck(2, "p1-t1", 1, WorkerId("W1", "W1#1"), (("s", {"next": 4}),), staged, False)
     with tracing(tmp_path) as tracer:
-        tracer.note("ack", **ack_facts(BarrierAck(5, KEY, acked), 1, 1))
+        tracer.note("ack", **describe_ack(BarrierAck(5, KEY, acked), BARRIER))
         tracer.told(SourceEndReport(5, KEY, 1, "s", "W1", "W1#1"))
     boot, ack, heard = read(tmp_path)
     assert isinstance(boot, Boot) and boot.known_as == "7"

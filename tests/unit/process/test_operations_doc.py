@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from holdfast.cli.main import VERBS
-from holdfast.config import PREFIX, Config, flag, options_of_a_node
+from holdfast.config import PREFIX, Config, flag
+from holdfast.connect.options import describe
 
 DOC = (Path(__file__).parents[3] / "docs" / "operations.md").read_text()
 OF_THIS_MACHINE = {
@@ -17,7 +18,7 @@ OF_THIS_MACHINE = {
 def rows() -> list[str]:
     plain = Config()
     found = []
-    for info in options_of_a_node():
+    for info in describe(Config):
         value = getattr(plain, info.name)
         shown = str(value).lower() if isinstance(value, bool) else str(value or 0)
         empty = value in ([], {}, "", None)
@@ -36,7 +37,7 @@ def test_every_option_stands_in_the_table_as_it_is_declared() -> None:
 
 
 def test_flags_and_variables_follow_from_the_name() -> None:
-    info = next(i for i in options_of_a_node() if i.name == "worker_lost_s")
+    info = next(i for i in describe(Config) if i.name == "worker_lost_s")
     assert f"{flag(info)}" in DOC and f"{PREFIX}{info.name.upper()}" in DOC
 
 

@@ -16,7 +16,7 @@ from holdfast.plan.load import parse_job
 from holdfast.plan.plugins import _wants_frames
 from holdfast.plan.record import JobSource
 from holdfast.process.local_run import LocalCluster
-from holdfast.process.run_outcome import Status
+from holdfast.process.run_outcome import RunStatus
 from holdfast.worker.attempt import WorkerRuntime
 from tests.unit.worker import plugins
 
@@ -103,7 +103,7 @@ def ids(folder: Path) -> list[int]:
 
 def counts(run: LocalCluster) -> tuple[int, int, int]:
     """Return the rows that a job has read, written and committed."""
-    assert run.outcome().status is Status.FINISHED, run.outcome().error
+    assert run.outcome().status is RunStatus.FINISHED, run.outcome().error
     view = run.view()
     return view.read, view.rows_written, view.committed
 
@@ -166,7 +166,7 @@ def test_a_row_that_does_not_fit_ends_the_job_at_once_and_is_named(
     give(tmp_path, "a.csv", 20)
     (tmp_path / "in" / "bad.csv").write_text(f'20,"x\n",1.00\n{line}\n')
     run = ended(job(middle, last="b" if middle else "a", env="env { job.retry.times = 3 }\n"))
-    assert run.outcome().status is Status.FAILED
+    assert run.outcome().status is RunStatus.FAILED
     error = str(run.outcome().error)
     place = f"Source[0]-LocalFile cannot read {tmp_path}/in/bad.csv, line 3: "
     assert error.startswith(place) and rule in error and "\n" not in error

@@ -15,7 +15,7 @@ from holdfast.plan.check import check_job
 from holdfast.plan.load import parse_job
 from holdfast.plan.record import JobSource
 from holdfast.process.local_run import LocalCluster
-from holdfast.process.run_outcome import Status, admit
+from holdfast.process.run_outcome import RunStatus, admit
 from holdfast.worker.attempt import WorkerRuntime
 from tests.unit.worker import plugins
 from tests.unit.worker.plugins import Cellar, Count
@@ -65,7 +65,7 @@ def ended(started: Start) -> Start:
 
 def test_a_batch_job_commits_once_at_its_end(ended: Start) -> None:
     run, _ = ended("source { Count {} }\nsink { Cellar {} }")
-    assert run.outcome().status is Status.FINISHED
+    assert run.outcome().status is RunStatus.FINISHED
     assert sorted(Cellar.visible) == list(range(30))
     assert [i.number for i in Cellar.commits] == [1]
     assert Cellar.prepared == ["count(id)"]
@@ -75,11 +75,11 @@ def test_a_batch_job_commits_once_at_its_end(ended: Start) -> None:
 def test_save_modes_apply_with_the_first_commit_and_to_a_batch_without_rows(ended: Start) -> None:
     Cellar.visible.append(-1)
     run, _ = ended("source { Count { slices = 1 } }\nsink { Cellar { empties = true } }")
-    assert run.outcome().status is Status.FINISHED
+    assert run.outcome().status is RunStatus.FINISHED
     assert sorted(Cellar.visible) == list(range(10))
     empty = "source { FakeSource { row.num = 0, schema { fields { id = bigint } } } }\n"
     run, _ = ended(empty + "sink { Cellar { empties = true } }")
-    assert run.outcome().status is Status.FINISHED
+    assert run.outcome().status is RunStatus.FINISHED
     assert Cellar.visible == []
 
 
@@ -87,7 +87,7 @@ def test_a_job_that_fails_before_its_first_commit_has_destroyed_nothing(ended: S
     Cellar.visible.append(-1)
     job = "source { Count {} }\nsink { Cellar { empties = true, fail_on = [1, 2, 3, 4, 5] } }"
     run, _ = ended("env { job.retry.times = 1, job.retry.interval.seconds = 0 }\n" + job)
-    assert run.outcome().status is Status.FAILED
+    assert run.outcome().status is RunStatus.FAILED
     assert Cellar.visible == [-1]
 
 
@@ -95,7 +95,7 @@ def test_a_failed_slice_is_run_again_from_the_last_commit(ended: Start) -> None:
     env = "env { checkpoint.interval = 10, job.retry.interval.seconds = 0 }\n"
     job = "source { Count { slices = 20 } }\nsink { Cellar { fail_once_visible = true } }"
     run, said = ended(env + job)
-    assert run.outcome().status is Status.FINISHED
+    assert run.outcome().status is RunStatus.FINISHED
     assert sorted(Cellar.visible) == list(range(200))
     assert len(set(Cellar.writes)) == len(Cellar.writes), "no two tries share a staging name"
     known = "save modes are due no more once a checkpoint has them"
@@ -110,7 +110,7 @@ def test_a_failed_slice_is_run_again_from_the_last_commit(ended: Start) -> None:
 def test_a_slice_that_fails_before_any_commit_is_run_again_from_the_start(ended: Start) -> None:
     env = "env { job.retry.interval.seconds = 0 }\n"
     run, said = ended(env + "source { Count {} }\nsink { Cellar { fail_on = [2] } }")
-    assert run.outcome().status is Status.FINISHED
+    assert run.outcome().status is RunStatus.FINISHED
     assert sorted(Cellar.visible) == list(range(30))
     assert Cellar.prepared == ["count(id)", "count(id)"]
     assert said == [f"{STICKS} Retry 1 of 3 in 0 s, from the beginning."]
@@ -120,7 +120,7 @@ def test_a_slice_that_fails_before_any_commit_is_run_again_from_the_start(ended:
 def test_a_retry_waits_as_long_as_the_job_asks_for(ended: Start) -> None:
     env = "env { job.retry.interval.seconds = 1 }\n"
     run, _ = ended(env + "source { Count {} }\nsink { Cellar { fail_on = [2] } }")
-    assert run.outcome().status is Status.FINISHED
+    assert run.outcome().status is RunStatus.FINISHED
     assert Cellar.begun_s[2] - Cellar.begun_s[1] >= 1.0
 
 
@@ -132,7 +132,7 @@ sink {{ Cellar {{}} }}"""
 def test_a_slice_that_spark_cannot_read_whole_is_read_again_with_care(ended: Start) -> None:
     Count.malformed.add(1)
     run, said = ended("source { Count {} }\nsink { Cellar {} }")
-    assert run.outcome().status is Status.FINISHED
+    assert run.outcome().status is RunStatus.FINISHED
     assert sorted(Cellar.visible) == list(range(30))
     assert run.view().rows_written == 30, "the first try does not count"
     assert said == [], "it is no failure, and costs no retry"
@@ -150,7 +150,7 @@ def test_a_wrong_value_is_named_by_the_careful_reading(ended: Start, tmp_path: P
 def test_a_commit_that_fails_is_tried_again(ended: Start) -> None:
     env = "env { job.retry.interval.seconds = 0 }\n"
     run, said = ended(env + "source { Count {} }\nsink { Cellar { break_on_commit = true } }")
-    assert run.outcome().status is Status.FINISHED
+    assert run.outcome().status is RunStatus.FINISHED
     assert sorted(Cellar.visible) == list(range(30))
     assert "RuntimeError: the stairs gave way" in said[0]
 
@@ -159,7 +159,7 @@ def test_retries_are_bounded_and_nothing_staged_stays(ended: Start) -> None:
     env = "env { job.retry.times = 1, job.retry.interval.seconds = 0 }\n"
     run, _ = ended(env + "source { Count {} }\nsink { Cellar { fail_on = [2, 4] } }")
     outcome = run.outcome()
-    assert outcome.status is Status.FAILED
+    assert outcome.status is RunStatus.FAILED
     assert str(outcome.error) == STICKS
     assert (Cellar.visible, Cellar.staged) == ([], {})
 
@@ -177,7 +177,7 @@ def test_two_sources_into_one_sink_are_two_tasks_and_one_commit(ended: Start) ->
     }
     sink { Cellar { plugin_input = [a, b] } }"""
     run, _ = ended(job)
-    assert run.outcome().status is Status.FINISHED
+    assert run.outcome().status is RunStatus.FINISHED
     assert {re.sub(r".*-(p.*)-a.*", r"\1", name) for name in Cellar.writes} == {"p1-t1", "p1-t2"}
     assert sorted(Cellar.visible) == sorted([*range(10), *range(20)])
     assert len(Cellar.commits) == 1
@@ -193,7 +193,7 @@ def test_a_streaming_job_runs_until_it_is_cancelled(started: Start) -> None:
         assert not run.wait(0.05)
     run.cancel()
     assert run.wait(10)
-    assert run.outcome().status is Status.CANCELED
+    assert run.outcome().status is RunStatus.CANCELED
     assert sorted(Cellar.visible) == list(range(30))
 
 
@@ -213,7 +213,7 @@ def test_one_failed_pipeline_ends_the_job(ended: Start) -> None:
     source { Count { plugin_output = a, streaming = true }  Count { plugin_output = b } }
     sink { Console { plugin_input = a }  Cellar { plugin_input = b, fail_on = [1] } }"""
     run, _ = ended(job)
-    assert run.outcome().status is Status.FAILED
+    assert run.outcome().status is RunStatus.FAILED
 
 
 def test_a_job_that_needs_more_slots_or_other_tags_is_refused() -> None:

@@ -9,7 +9,7 @@ from holdfast.cli.job_file import checked, read_tree
 from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.plan.record import JobSource
-from holdfast.process.run_outcome import Status
+from holdfast.process.run_outcome import RunStatus
 from holdfast.worker.attempt import WorkerRuntime
 from tests.compat.run import run
 from tests.compat.suite import Case
@@ -73,4 +73,4 @@ def test_a_file_as_it_is(text: str, tmp_path: Path, spark: SparkSession) -> None
     job = checked(tree, file, registry, report)
     case = Case(file, "as it is", False, {}, "==0", None)
     ended = run(JobSource(str(file), tree), job, case, WorkerRuntime(registry, lambda: spark))
-    assert ended.status is Status.FINISHED, ended.error
+    assert ended.status is RunStatus.FINISHED, ended.error

@@ -1,4 +1,4 @@
-"""The facts of a message between leader and worker, as an event holds them."""
+"""What a message between leader and worker says, as the event log of a test holds it."""
 
 import json
 from typing import Any
