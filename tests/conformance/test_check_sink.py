@@ -15,8 +15,9 @@ from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import ANYBODY, CommitId, Committable, Leftovers, Opening
 from holdfast.connectors.files.committer import StagedFiles
 from holdfast.connectors.files.format import Format
-from holdfast.connectors.files.sink_options import DataSaveMode, LocalFileSinkOptions
+from holdfast.connectors.files.sink_options import LocalFileSinkOptions
 from holdfast.connectors.files.writer import LocalFileSink
+from holdfast.connectors.save_modes import DataSaveMode
 from holdfast.errors import UserError
 from holdfast.model.job import Mode
 from holdfast.model.table import Table

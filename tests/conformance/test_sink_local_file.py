@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import Committable
 from holdfast.connectors.files.format import Format
-from holdfast.connectors.files.sink_options import DataSaveMode, LocalFileSinkOptions
+from holdfast.connectors.files.sink_options import LocalFileSinkOptions
 from holdfast.connectors.files.writer import LocalFileSink
+from holdfast.connectors.save_modes import DataSaveMode
 from holdfast.model.job import Mode
 from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
 from tests.conformance.sink_checks import ALL

@@ -18,7 +18,8 @@ from holdfast.connectors.delta.staged_files import DeltaFile, DeltaStaged
 from holdfast.connectors.delta.types import from_delta
 from holdfast.connectors.lake.commits import TRIES, first_gone, lost, move, outrun
 from holdfast.connectors.lake.location import Location, no_table
-from holdfast.connectors.lake.prepare import Order, data_exists
+from holdfast.connectors.lake.prepare import Order
+from holdfast.connectors.save_modes import data_exists
 from holdfast.errors import UserError
 from holdfast.model.table import Column
 

@@ -52,10 +52,8 @@ class DeltaStaged:
         return plain
 
     @classmethod
-    def from_plain(cls, content: Plain) -> "DeltaStaged":
+    def from_plain(cls, stored: dict[str, Any]) -> "DeltaStaged":
         """Read what `to_plain` wrote."""
-        assert isinstance(content, dict)
-        stored: dict[str, Any] = dict(content)
         return cls(**(stored | {"files": [DeltaFile(**f) for f in stored["files"]]}))
 
 

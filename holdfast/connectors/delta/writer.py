@@ -46,13 +46,12 @@ from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.prepare import (
     Order,
-    SchemaSaveMode,
-    data_exists,
     mark_of,
     mode_of,
     orders_of,
 )
 from holdfast.connectors.lake.staging import stage, stage_batches, stage_each, sweep
+from holdfast.connectors.save_modes import SchemaSaveMode, data_exists, staged_content
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
@@ -346,10 +345,4 @@ def _partitions(committable: Committable) -> Iterator[Partition]:
 
 
 def _staged(committable: Committable) -> DeltaStaged:
-    if committable.version != VERSION:
-        raise UserError(
-            f"Delta cannot commit what version {committable.version} of it has staged;"
-            f" this is version {VERSION}.",
-            code="sink.committable_version",
-        )
-    return DeltaStaged.from_plain(committable.content)
+    return DeltaStaged.from_plain(staged_content(DeltaSink.name, committable, VERSION))

@@ -16,8 +16,10 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from holdfast.connect.sink import CommitId
@@ -31,7 +33,7 @@ from holdfast.connectors.files.opening import (
     look,
     sync,
 )
-from holdfast.connectors.files.save_mode import data_exists
+from holdfast.connectors.save_modes import data_exists
 from holdfast.errors import UserError
 from holdfast.model.tree import Plain
 
@@ -58,18 +60,9 @@ class StagedFiles:
         }
 
     @classmethod
-    def from_plain(cls, content: Plain) -> "StagedFiles":
+    def from_plain(cls, stored: dict[str, Any]) -> "StagedFiles":
         """Read what `to_plain` wrote."""
-        assert isinstance(content, dict)
-        files = content["files"]
-        assert isinstance(files, list)
-        pairs = [pair for pair in files if isinstance(pair, list)]
-        return cls(
-            str(content["root"]),
-            str(content["folder"]),
-            tuple((str(p[0]), str(p[1])) for p in pairs),
-            bool(content["replace"]),
-        )
+        return cls(**(stored | {"files": tuple((str(a), str(b)) for a, b in stored["files"])}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +77,7 @@ class CommitLogEntry:
 
 def look_at(order: Order) -> Opened:
     """Return what a life found in a folder of files."""
-    return look(order, data_exists)
+    return look(order, partial(data_exists, "LocalFile", what="files"))
 
 
 def commit(

@@ -18,6 +18,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from holdfast.connect.sink import Committable
+from holdfast.connectors.save_modes import order_content
 from holdfast.errors import UserError
 from holdfast.model.tree import Plain
 
@@ -49,18 +50,10 @@ class Order:
         content: Plain = {"root": self.root, "life": self.life, "mode": self.mode}
         return Committable(VERSION, table, 0, 0, content, opening=True)
 
-
-def order_of(committable: Committable) -> Order:
-    """Read what `Order.committable` made."""
-    if committable.version != VERSION:
-        raise UserError(
-            f"Version {committable.version} of a save mode of {committable.table} is not known;"
-            f" this is version {VERSION}.",
-            code="sink.committable_version",
-        )
-    content = committable.content
-    assert isinstance(content, dict)
-    return Order(**content)  # type: ignore[arg-type]
+    @classmethod
+    def of(cls, committable: Committable) -> "Order":
+        """Read what `committable` made."""
+        return cls(**order_content(committable, VERSION))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,29 +70,29 @@ class Opened:
         """The names that no file of this life may take: whoever still clears would remove it."""
         return {name for name, *_ in self.files}
 
+    @classmethod
+    def find(cls, root: Path, life: str) -> "Opened | None":
+        """Return what an incarnation has found in a folder; None if it has not looked."""
+        try:
+            stored = json.loads(_path(root, life).read_text())
+        except FileNotFoundError:
+            return None
+        files = [(str(n), int(i), int(m), int(s)) for n, i, m, s in stored["files"]]
+        return cls(files, bool(stored["ignored"]), bool(stored["done"]))
 
-def find(root: Path, life: str) -> Opened | None:
-    """Return what a life has found in a folder; None if it has not looked."""
-    try:
-        stored = json.loads(_path(root, life).read_text())
-    except FileNotFoundError:
-        return None
-    files = [(str(n), int(i), int(m), int(s)) for n, i, m, s in stored["files"]]
-    return Opened(files, bool(stored["ignored"]), bool(stored["done"]))
 
-
-def everything(_name: str) -> bool:
+def _everything(_name: str) -> bool:
     """Count every file as data."""
     return True
 
 
-def look(order: Order, refuse: Refuse, is_data: Callable[[str], bool] = everything) -> Opened:
+def look(order: Order, refuse: Refuse, is_data: Callable[[str], bool] = _everything) -> Opened:
     """Return what a life found in a folder; the first process to write it down decides.
 
     Raises what `refuse` returns where there should have been nothing.
     """
     root = Path(order.root)
-    known = find(root, order.life)
+    known = Opened.find(root, order.life)
     if known is not None:
         return known
     there = [seen for seen in files_in(root) if is_data(seen[0])]
@@ -122,7 +115,7 @@ def look(order: Order, refuse: Refuse, is_data: Callable[[str], bool] = everythi
     finally:
         draft.unlink(missing_ok=True)
     sync(target.parent)
-    return find(root, order.life) or made
+    return Opened.find(root, order.life) or made
 
 
 def clear(order: Order, opened: Opened) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from enum import StrEnum
 from typing import Literal
 
 from holdfast.connect.options import option, options
@@ -20,26 +19,10 @@ from holdfast.connectors.files.format import (
 from holdfast.connectors.files.names import TRANSACTION, UUID, java_time
 from holdfast.connectors.files.source_options import TEXT_DELIMITER
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
+from holdfast.connectors.save_modes import DataSaveMode, SchemaSaveMode
 from holdfast.model.tree import Plain
 
 DIR_EXPRESSION = "${k0}=${v0}/${k1}=${v1}/.../${kn}=${vn}/"
-
-
-class SchemaSaveMode(StrEnum):
-    """What to do about the folder before the first row."""
-
-    RECREATE_SCHEMA = "RECREATE_SCHEMA"
-    CREATE_SCHEMA_WHEN_NOT_EXIST = "CREATE_SCHEMA_WHEN_NOT_EXIST"
-    ERROR_WHEN_SCHEMA_NOT_EXIST = "ERROR_WHEN_SCHEMA_NOT_EXIST"
-    IGNORE = "IGNORE"
-
-
-class DataSaveMode(StrEnum):
-    """What to do about files that are there before the first row."""
-
-    DROP_DATA = "DROP_DATA"
-    APPEND_DATA = "APPEND_DATA"
-    ERROR_WHEN_DATA_EXISTS = "ERROR_WHEN_DATA_EXISTS"
 
 
 @options

@@ -18,15 +18,27 @@ from holdfast.model.tree import Plain
 BYTES_PER_ROW = 100
 """A guess, to fill a slice with about as many rows as it may have."""
 
+ROWS_MAX = 1_000_000
+"""About how many rows a slice takes where a checkpointing job names no number."""
+
 Listing = Sequence[Sequence[Found]]
 
 
-def everything(listing: Listing, names: Sequence[Sequence[str]]) -> Slice:
-    """Return one slice with every file of every table."""
+def once(
+    listing: Listing, names: Sequence[Sequence[str]], position: Plain, rows: int | None,
+    checkpointing: bool,
+) -> Slice | NoSlice:  # fmt: skip
+    """Return the next files of a bounded source, about `rows` rows of them, or all at once."""
+    if position is None and (rows is None or not checkpointing):
+        return _everything(listing, names)
+    return _in_order(listing, names, position, rows or ROWS_MAX)
+
+
+def _everything(listing: Listing, names: Sequence[Sequence[str]]) -> Slice:
     return Slice(_content(listing, names), {"done": True})
 
 
-def in_order(
+def _in_order(
     listing: Listing, names: Sequence[Sequence[str]], position: Plain, rows: int
 ) -> Slice | NoSlice:
     """Return the next files by table and path, about `rows` rows of them, at least one file."""
@@ -34,7 +46,7 @@ def in_order(
     if place.get("done"):
         return END
     if not any(listing):
-        return everything(listing, names)
+        return _everything(listing, names)
     table, after = place.get("table", 0), place.get("after", "")
     assert isinstance(table, int) and isinstance(after, str)
     for number in range(table, len(listing)):

@@ -17,11 +17,10 @@ from holdfast.connectors.files.discovery import (
     partition_names,
 )
 from holdfast.connectors.files.format import COLUMNAR, Format
-from holdfast.connectors.files.formats.delimited import DELIMITED, delimited_rows
 from holdfast.connectors.files.formats.parquet import parquet_batches
-from holdfast.connectors.files.reading import read_files
+from holdfast.connectors.files.reading import DELIMITED, delimited_rows, read_files
 from holdfast.connectors.files.reasons import why
-from holdfast.connectors.files.slices import as_they_come, everything, in_order
+from holdfast.connectors.files.slices import as_they_come, once
 from holdfast.connectors.files.source_options import FileTable, LocalFileSourceOptions
 from holdfast.connectors.files.typed import TYPED, read_typed
 from holdfast.errors import UserError
@@ -38,9 +37,6 @@ CHOOSING = (
     "file_filter_modified_start", "file_filter_modified_end",
 )  # fmt: skip
 """The options that say which files of a folder are read."""
-
-ROWS_MAX = 1_000_000
-"""About how many rows a slice takes where a checkpointing job names no number."""
 
 BINARY_COLUMNS: tuple[Column, ...] = (
     Column("data", Type("bytes")),
@@ -121,10 +117,8 @@ schema { fields { id = bigint, name = string } }
         """Return which of the files come next that were there when this attempt began."""
         if self._found is None:
             self._found = self._look()
-        listing, names = self._found, self._names(self._found)
-        if position is None and (budget.rows is None or not self.context.checkpointing):
-            return everything(listing, names)
-        return in_order(listing, names, position, budget.rows or ROWS_MAX)
+        names = self._names(self._found)
+        return once(self._found, names, position, budget.rows, self.context.checkpointing)
 
     def _names(self, listing: list[list[Found]]) -> list[list[str]]:
         tables = self.options.tables

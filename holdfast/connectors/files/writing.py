@@ -10,8 +10,14 @@ from holdfast.connect.rows import Rows, aliased, projected
 from holdfast.connectors.files.format import Format
 from holdfast.connectors.files.formats.xml import check_names
 from holdfast.connectors.files.python_writing import encoded_lines, write_in_python
-from holdfast.connectors.files.value_texts import Quoting, Writing, csv_line_sql, line_sql, text_sql
-from holdfast.connectors.files.values import SEPARATORS, literal
+from holdfast.connectors.files.values import (
+    SEPARATORS,
+    Quoting,
+    Writing,
+    line_sql,
+    literal,
+    text_sql,
+)
 from holdfast.connectors.json_text import (
     instant_text,
     json_ready,
@@ -226,7 +232,7 @@ def _lines(
             names = ", ".join(quote(n) for n, _ in columns)
             line = f"to_csv(struct({names}), map({pairs}))"
         case Format.CSV if options.csv_string_quote_mode != "NONE":
-            line = csv_line_sql(columns, _writing(options, columns), _quoting(options))
+            line = _quoting(options).line_sql(columns, _writing(options, columns))
         case _:
             line = line_sql(columns, _writing(options, columns))
     rows = frame.selectExpr(f"{line} AS value", *helpers)

@@ -69,10 +69,8 @@ class IcebergStaged:
         return plain
 
     @classmethod
-    def from_plain(cls, content: Plain) -> "IcebergStaged":
+    def from_plain(cls, stored: dict[str, Any]) -> "IcebergStaged":
         """Read what `to_plain` wrote."""
-        assert isinstance(content, dict)
-        stored: dict[str, Any] = dict(content)
         return cls(**(stored | {"files": [IcebergFile(**f) for f in stored["files"]]}))
 
 

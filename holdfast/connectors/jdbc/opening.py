@@ -9,11 +9,11 @@ lies idle, and its lock with it: a leader that was paused there can do no more.
 import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from typing import Literal, cast
+from typing import Literal
 
 from holdfast.connect.sink import CommitId, Committable
 from holdfast.connectors.jdbc.database import LEDGER, Database, Name, Session
-from holdfast.errors import UserError
+from holdfast.connectors.save_modes import data_exists, order_content
 from holdfast.model.tree import Plain
 
 VERSION = 1
@@ -49,13 +49,7 @@ def orders_of(committables: Iterable[Committable]) -> list[Order]:
     """Return the save modes among committables, one for each table, always in the same order."""
     found: dict[Name, Order] = {}
     for one in (c for c in committables if c.opening):
-        if one.version != VERSION:
-            raise UserError(
-                f"Jdbc: version {one.version} of a save mode of {one.table} is not known; this is"
-                f" version {VERSION}.",
-                code="sink.committable_version",
-            )
-        content = cast(dict[str, Plain], one.content)
+        content = order_content(one, VERSION)
         fields = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
         order = Order(**fields)  # type: ignore[arg-type]
         found.setdefault(order.table, order)
@@ -136,13 +130,4 @@ def _do(database: Database, session: Session, order: Order) -> None:
                 database.run_script(session, script)
         case "empty":
             if session.run(f"SELECT 1 FROM {name} LIMIT 1"):
-                raise data_exists(".".join(order.table))
-
-
-def data_exists(shown: str) -> UserError:
-    """Return the error for a table that should have been empty."""
-    return UserError(
-        f"Jdbc will not write to {shown}: there are rows in it, and data_save_mode is"
-        " ERROR_WHEN_DATA_EXISTS. Empty it, or choose APPEND_DATA or DROP_DATA.",
-        code="sink.data_exists",
-    )
+                raise data_exists("Jdbc", ".".join(order.table))

@@ -22,13 +22,14 @@ from holdfast.connectors.jdbc.committer import commit, drop, sweep
 from holdfast.connectors.jdbc.database import Database, Found, Session, StagedTable
 from holdfast.connectors.jdbc.dialects.mysql import MySql
 from holdfast.connectors.jdbc.dialects.postgres import Postgres
-from holdfast.connectors.jdbc.look import look_at
+from holdfast.connectors.jdbc.load_task import Chunk
 from holdfast.connectors.jdbc.opening import is_opened, orders_of
-from holdfast.connectors.jdbc.options import JdbcSinkOptions, SchemaSaveMode
-from holdfast.connectors.jdbc.prepare import check, find_new, find_target, prepare_table
+from holdfast.connectors.jdbc.options import JdbcSinkOptions
+from holdfast.connectors.jdbc.prepare import check, find_new, find_target, look_at, prepare_table
 from holdfast.connectors.jdbc.staged_rows import VERSION, Content, content_of
-from holdfast.connectors.jdbc.staging import Chunk, is_apart, load, stage_columns, stage_name
+from holdfast.connectors.jdbc.staging import is_apart, load, stage_columns, stage_name
 from holdfast.connectors.jdbc.target import Target, key_of, target_of
+from holdfast.connectors.save_modes import SchemaSaveMode
 from holdfast.errors import HoldfastError
 from holdfast.model.table import Table
 

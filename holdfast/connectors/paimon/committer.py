@@ -18,11 +18,12 @@ from typing import Any, cast
 from holdfast.connect.sink import CommitId
 from holdfast.connectors.lake.commits import TRIES, first_gone, lost, move, outrun, tag_of
 from holdfast.connectors.lake.location import Location, no_table
-from holdfast.connectors.lake.prepare import Order, data_exists
+from holdfast.connectors.lake.prepare import Order
 from holdfast.connectors.paimon.schema import PaimonSchema
 from holdfast.connectors.paimon.snapshots import Snapshots, link_new, read_snapshot
 from holdfast.connectors.paimon.staged_files import PaimonFile, PaimonStaged
 from holdfast.connectors.paimon.table import PaimonTable
+from holdfast.connectors.save_modes import data_exists
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 
 

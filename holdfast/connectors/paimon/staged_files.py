@@ -84,10 +84,8 @@ class PaimonStaged:
         return plain
 
     @classmethod
-    def from_plain(cls, content: Plain) -> "PaimonStaged":
+    def from_plain(cls, stored: dict[str, Any]) -> "PaimonStaged":
         """Read what `to_plain` wrote."""
-        assert isinstance(content, dict)
-        stored: dict[str, Any] = dict(content)
         return cls(**(stored | {"files": [PaimonFile(**f) for f in stored["files"]]}))
 
 

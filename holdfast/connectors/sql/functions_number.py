@@ -6,6 +6,7 @@ the type of its first argument.  What has no result (LN of 0) fails, where Spark
 
 from math import e
 
+from holdfast.connectors.sql.casts import shown
 from holdfast.connectors.sql.jvm_functions import REMAINDER, TRIM_SCALE
 from holdfast.connectors.sql.values import (
     BROKEN,
@@ -18,7 +19,6 @@ from holdfast.connectors.sql.values import (
     Function,
     Value,
     literal,
-    shown,
     template,
 )
 from holdfast.errors import UserError

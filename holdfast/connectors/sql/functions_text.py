@@ -4,6 +4,7 @@ They differ in more than names: CONCAT skips NULL, pads and trims take one chara
 may count from the end, an empty SUBSTRING is NULL, and lengths are bigint.
 """
 
+from holdfast.connectors.sql.casts import as_text, shown
 from holdfast.connectors.sql.jvm_functions import GROUP
 from holdfast.connectors.sql.values import (
     BIGINT,
@@ -14,9 +15,7 @@ from holdfast.connectors.sql.values import (
     Call,
     Function,
     Value,
-    as_text,
     literal,
-    shown,
     template,
 )
 from holdfast.errors import UserError

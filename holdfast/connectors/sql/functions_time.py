@@ -7,6 +7,7 @@ read as the clock shows it in the zone of choice.
 
 import re
 
+from holdfast.connectors.sql.casts import as_text, local
 from holdfast.connectors.sql.values import (
     BIGINT,
     BOOLEAN,
@@ -21,9 +22,7 @@ from holdfast.connectors.sql.values import (
     Function,
     Scope,
     Value,
-    as_text,
     literal,
-    local,
     template,
     type_of,
 )

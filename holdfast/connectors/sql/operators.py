@@ -6,7 +6,7 @@ of the larger precision and scale.  `<>` is true where one side is NULL, as in S
 
 from collections.abc import Sequence
 
-from holdfast.connectors.sql.casts import widest
+from holdfast.connectors.sql.casts import shown, widest
 from holdfast.connectors.sql.values import (
     BIGINT,
     BOOLEAN,
@@ -19,7 +19,6 @@ from holdfast.connectors.sql.values import (
     Scope,
     Value,
     literal,
-    shown,
     type_of,
 )
 from holdfast.errors import UserError

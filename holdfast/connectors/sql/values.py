@@ -11,9 +11,6 @@ WHOLE = ("tinyint", "smallint", "int", "bigint")
 BROKEN = ("float", "double")
 NUMBERS = (*WHOLE, *BROKEN, "decimal")
 MOMENTS = ("timestamp", "timestamp_tz")
-SHOWN = 60
-"""How much of a value an error shows, in characters."""
-
 TypeOf = Callable[[str], Type | None]
 """Asks Spark for the type of a text; None where it cannot tell."""
 
@@ -45,11 +42,6 @@ class Scope:
         """Return a value; where it is null, and not because something is missing, stop the job."""
         stop = f"cast({self.fail(*said)} AS {to.ddl})"
         return f"coalesce({value}, if({missing}, NULL, {stop}))"
-
-
-def shown(sql: str) -> str:
-    """Return a value as an error shows it."""
-    return f"concat('\\'', left(cast({sql} AS string), {SHOWN}), '\\'')"
 
 
 STRING, INT, BIGINT, DOUBLE = Type("string"), Type("int"), Type("bigint"), Type("double")
@@ -129,50 +121,6 @@ class Call:
 def type_of(value: Value, scope: Scope) -> Type:
     """Return a value's type: known, or asked for, or of an empty kind."""
     return value.type or scope(value.sql) or UNKNOWN
-
-
-def as_text(value: Value, kind: str, scope: Scope | None = None) -> str:
-    """Return a value as Java would print it, which is how SeaTunnel joins and casts to text.
-
-    That differs from Spark for moments: `T` in between, no seconds where they are zero, and the
-    offset after an instant.
-    """
-    match kind:
-        case "string":
-            return value.sql
-        case "timestamp":
-            return _trimmed(f"date_format({value.sql}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")")
-        case "timestamp_tz":
-            there = local(value.sql, kind, scope)
-            text = as_text(Value(there), "timestamp")
-            return f"concat({text}, {_offset(value.sql, there)})"
-        case "time":
-            return _trimmed(f"date_format({value.sql}, 'HH:mm:ss.SSSSSS')")
-        case _:
-            return f"cast({value.sql} AS string)"
-
-
-def local(sql: str, kind: str, scope: Scope | None) -> str:
-    """Return an instant as the clock shows it in the zone of choice; anything else as it is."""
-    if kind != "timestamp_tz":
-        return sql
-    plain = f"cast({sql} AS timestamp_ntz)"
-    if scope is None or not scope.zone:
-        return plain
-    return f"convert_timezone(current_timezone(), {literal(scope.zone)}, {plain})"
-
-
-def _offset(instant: str, there: str) -> str:
-    """Return how far a clock is from UTC, as Java prints it: Z or +05:30."""
-    here = f"convert_timezone(current_timezone(), 'UTC', cast({instant} AS timestamp_ntz))"
-    minutes = f"timestampdiff(MINUTE, {here}, {there})"
-    sign = f"if({minutes} < 0, '-', '+')"
-    parts = [f"lpad(cast(abs({minutes}) {part} AS string), 2, '0')" for part in ("div 60", "% 60")]
-    return f"if({minutes} = 0, 'Z', concat({sign}, {parts[0]}, ':', {parts[1]}))"
-
-
-def _trimmed(formatted: str) -> str:
-    return f"regexp_replace({formatted}, '(:00)?[.]000000$|000$', '')"
 
 
 Build = Callable[[Call], Value | str]

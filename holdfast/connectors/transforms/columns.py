@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.connect.options import nearest
 from holdfast.connect.rows import Rows
-from holdfast.connectors.sql.values import Value, as_text
+from holdfast.connectors.sql.casts import as_text
+from holdfast.connectors.sql.values import Value
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Key, Table
 from holdfast.model.types import Type, quote

@@ -8,7 +8,8 @@ from holdfast.connect.left_out import LeftOut
 from holdfast.connect.options import option, options
 from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
-from holdfast.connectors.sql.values import Value, as_text
+from holdfast.connectors.sql.casts import as_text
+from holdfast.connectors.sql.values import Value
 from holdfast.connectors.transforms.columns import find_column
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table

@@ -23,8 +23,8 @@ from holdfast.connectors.jdbc.database import (
     Session,
     StagedTable,
 )
-from holdfast.connectors.jdbc.dialects.mysql_load import Inserts
-from holdfast.connectors.jdbc.grants import missing_grants
+from holdfast.connectors.jdbc.dialects.loading import Inserts
+from holdfast.connectors.jdbc.rights import missing_grants
 from holdfast.connectors.jdbc.trust import authority, untrusted
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column

@@ -22,8 +22,8 @@ from holdfast.connectors.jdbc.database import (
     Session,
     StagedTable,
 )
-from holdfast.connectors.jdbc.dialects.postgres_copy import KEEP_SYNC, Binary, Text, is_natural
-from holdfast.connectors.jdbc.postgres_rights import missing_rights
+from holdfast.connectors.jdbc.dialects.loading import KEEP_SYNC, Binary, Text, is_natural
+from holdfast.connectors.jdbc.rights import missing_rights
 from holdfast.connectors.jdbc.staged_rows import chunk_table
 from holdfast.connectors.jdbc.trust import untrusted
 from holdfast.errors import HoldfastError, Unavailable, UserError

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from holdfast.connectors.files.formats.csv import _Reading
-from holdfast.connectors.files.formats.delimited import reader_of
+from holdfast.connectors.files.reading import reader_of
 from holdfast.connectors.files.text_values import Writing, converted
 from holdfast.connectors.files.times import parsed, pattern_of
 from holdfast.model.types import parse_type
