@@ -59,7 +59,7 @@ class SparkWriterSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class SparkTarget:
     """Where rows go, as Spark is told.  `refuses`: nothing may be there before the first row."""
 
     format: str
@@ -69,7 +69,7 @@ class Where:
     refuses: bool
 
 
-def look_at(where: Where, spark: "SparkSession") -> Iterator[str]:
+def look_at(where: SparkTarget, spark: "SparkSession") -> Iterator[str]:
     """Open the place; raise what Spark raises, and yield what the mode forbids."""
     if where.table:
         there = spark.catalog.tableExists(where.table)

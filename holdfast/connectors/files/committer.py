@@ -26,8 +26,8 @@ from holdfast.connect.sink import CommitId
 from holdfast.connectors.files.opening import (
     HIDDEN,
     KEPT_S,
-    Opened,
-    Order,
+    FolderOrder,
+    OpenedFolder,
     clear,
     forget_old,
     look,
@@ -75,7 +75,7 @@ class CommitLogEntry:
     version: int = VERSION
 
 
-def look_at(order: Order) -> Opened:
+def look_at(order: FolderOrder) -> OpenedFolder:
     """Return what a life found in a folder of files."""
     return look(order, partial(data_exists, "LocalFile", what="files"))
 
@@ -83,8 +83,8 @@ def look_at(order: Order) -> Opened:
 def commit(
     identifier: CommitId,
     staged: Sequence[StagedFiles],
-    orders: Sequence[Order] = (),
-    look: Callable[[Order], Opened] = look_at,
+    orders: Sequence[FolderOrder] = (),
+    look: Callable[[FolderOrder], OpenedFolder] = look_at,
 ) -> None:
     """Do what the save modes say, and make everything staged visible.
 
@@ -133,7 +133,10 @@ class _Log:
             self._done_by_others(missing)
 
     def commit(
-        self, staged: Sequence[StagedFiles], order: Order | None, look: Callable[[Order], Opened]
+        self,
+        staged: Sequence[StagedFiles],
+        order: FolderOrder | None,
+        look: Callable[[FolderOrder], OpenedFolder],
     ) -> None:
         """Write the commit down and make it, unless that was done before."""
         lower, later = self._others()
@@ -171,7 +174,7 @@ class _Log:
                 yield path, user, int(number)
 
     def _written_down(
-        self, staged: Sequence[StagedFiles], opened: Opened | None
+        self, staged: Sequence[StagedFiles], opened: OpenedFolder | None
     ) -> CommitLogEntry | None:
         """Return this commit's entry; the first process to create it decides what it says.
 
@@ -244,7 +247,7 @@ class _Log:
 
 
 def _chosen(
-    root: Path, staged: Sequence[StagedFiles], opened: Opened | None
+    root: Path, staged: Sequence[StagedFiles], opened: OpenedFolder | None
 ) -> list[tuple[str, str, bool]]:
     """Return every move, with a free name for each file that is not to replace another."""
     taken = opened.names if opened else set[str]()

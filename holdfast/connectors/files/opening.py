@@ -38,7 +38,7 @@ Seen = tuple[str, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class FolderOrder:
     """What is to be done to a folder, for which life."""
 
     root: str
@@ -51,13 +51,13 @@ class Order:
         return Committable(VERSION, table, 0, 0, content, opening=True)
 
     @classmethod
-    def of(cls, committable: Committable) -> "Order":
+    def of(cls, committable: Committable) -> "FolderOrder":
         """Read what `committable` made."""
         return cls(**order_content(committable, VERSION))
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedFolder:
     """A folder as a life found it: the files that are to go, or that keep it from writing."""
 
     files: list[Seen]
@@ -71,7 +71,7 @@ class Opened:
         return {name for name, *_ in self.files}
 
     @classmethod
-    def find(cls, root: Path, life: str) -> "Opened | None":
+    def find(cls, root: Path, life: str) -> "OpenedFolder | None":
         """Return what an incarnation has found in a folder; None if it has not looked."""
         try:
             stored = json.loads(_path(root, life).read_text())
@@ -86,23 +86,25 @@ def _everything(_name: str) -> bool:
     return True
 
 
-def look(order: Order, refuse: Refuse, is_data: Callable[[str], bool] = _everything) -> Opened:
+def look(
+    order: FolderOrder, refuse: Refuse, is_data: Callable[[str], bool] = _everything
+) -> OpenedFolder:
     """Return what a life found in a folder; the first process to write it down decides.
 
     Raises what `refuse` returns where there should have been nothing.
     """
     root = Path(order.root)
-    known = Opened.find(root, order.life)
+    known = OpenedFolder.find(root, order.life)
     if known is not None:
         return known
     there = [seen for seen in files_in(root) if is_data(seen[0])]
     match order.mode:
         case "clear":
-            made = Opened(there, done=not there)
+            made = OpenedFolder(there, done=not there)
         case "ignore":
-            made = Opened([], ignored=bool(there), done=True)
+            made = OpenedFolder([], ignored=bool(there), done=True)
         case "empty":
-            made = Opened([], done=True)
+            made = OpenedFolder([], done=True)
             if there:
                 raise refuse(root)
     target = _path(root, order.life)
@@ -115,10 +117,10 @@ def look(order: Order, refuse: Refuse, is_data: Callable[[str], bool] = _everyth
     finally:
         draft.unlink(missing_ok=True)
     sync(target.parent)
-    return Opened.find(root, order.life) or made
+    return OpenedFolder.find(root, order.life) or made
 
 
-def clear(order: Order, opened: Opened) -> None:
+def clear(order: FolderOrder, opened: OpenedFolder) -> None:
     """Remove the files that a life found, unless that was done."""
     if opened.done:
         return
@@ -187,7 +189,7 @@ def _seen(path: Path) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _store(target: Path, opened: Opened) -> Path:
+def _store(target: Path, opened: OpenedFolder) -> Path:
     draft = target.with_name(f".{target.name}.{os.getpid()}.{time.monotonic_ns()}")
     with draft.open("x") as file:
         json.dump(asdict(opened), file)

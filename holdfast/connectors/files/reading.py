@@ -9,15 +9,15 @@ from holdfast.connect.rejects import Rejects, RowErrors
 from holdfast.connect.rows import Rows
 from holdfast.connectors.files.declared_columns import kept
 from holdfast.connectors.files.discovery import DEFAULT_PARTITION, partitions_of
-from holdfast.connectors.files.format import Format, is_utf8, python_encoding
+from holdfast.connectors.files.format import FileFormat, is_utf8, python_encoding
 from holdfast.connectors.files.formats.columnar import columnar_columns
 from holdfast.connectors.files.formats.csv import Delimited
 from holdfast.connectors.files.formats.csv_quotes import Dialect
-from holdfast.connectors.files.formats.csv_sifting import Rules
+from holdfast.connectors.files.formats.csv_sifting import RowRules
 from holdfast.connectors.files.python_reading import read_in_python
 from holdfast.connectors.files.splits import at_rows, divide
 from holdfast.connectors.files.text_part import Recoding
-from holdfast.connectors.files.text_values import Writing
+from holdfast.connectors.files.text_values import TextNotation
 from holdfast.connectors.files.typed import reading_of
 from holdfast.connectors.files.unpack import Packing
 from holdfast.connectors.files.values import SEPARATORS
@@ -40,7 +40,7 @@ def read_files(
     """Return the rows of these files, with the partition columns `names` last."""
     if not files:
         return spark.createDataFrame([], _empty_ddl(table, names))
-    if table.format is Format.BINARY:
+    if table.format is FileFormat.BINARY:
         found = tuple(tuple(partitions_of(f).get(n) for n in names) for f in files)
         return read_in_python(spark, reading_of(table, files, None, names, found), BINARY_DDL)
     if not names or (base := _base(files, names)):
@@ -131,7 +131,7 @@ def _by_values(
 def _empty_ddl(table: "FileTable", names: Sequence[str]) -> str:
     """Return the columns of a table without files, as far as the options tell."""
     fields: dict[str, Any] = {}
-    if table.format is Format.BINARY:
+    if table.format is FileFormat.BINARY:
         fields = dict(part.split() for part in BINARY_DDL.split(", "))
     elif table.declared:
         fields = {c.name: c.type.ddl for _, c in kept(table)}
@@ -140,7 +140,7 @@ def _empty_ddl(table: "FileTable", names: Sequence[str]) -> str:
     return ", ".join(f"{quote(n)} {kind}" for n, kind in fields.items())
 
 
-DELIMITED = (Format.CSV, Format.TEXT)
+DELIMITED = (FileFormat.CSV, FileFormat.TEXT)
 CONTENT = Column("content", Type("string"))
 
 
@@ -186,7 +186,7 @@ def reader_of(table: "FileTable", names: Sequence[str], stage: str) -> Delimited
     dialect = Dialect(
         recoding.between, ord(quote) if quote else None, ord(escape) if escape else None
     )
-    writing = Writing(
+    writing = TextNotation(
         (table.delimiter, *SEPARATORS[1:]),
         null_format=table.null_format if declared else None,
         date_format=table.date_format,
@@ -197,7 +197,7 @@ def reader_of(table: "FileTable", names: Sequence[str], stage: str) -> Delimited
     columns = table.schema.table.columns if table.schema and declared else (CONTENT,)
     return Delimited(
         stage, packing, recoding, dialect, writing,
-        Rules(table.strict_mode, table.null_padding, table.max_line_size), columns,
+        RowRules(table.strict_mode, table.null_padding, table.max_line_size), columns,
         tuple(n for n, _ in kept(table)) if declared else (0,), tuple(names),
         table.skip_header_row_number, table.csv_use_header_line, table.encoding,
         table.row_error_handle_way,

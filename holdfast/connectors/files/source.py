@@ -10,13 +10,13 @@ from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.source import Budget, NoSlice, Slice, Source
 from holdfast.connectors.files.declared_columns import kept
 from holdfast.connectors.files.discovery import (
-    Found,
+    FoundFile,
     came_whole,
     find_files,
     local_path,
     partition_names,
 )
-from holdfast.connectors.files.format import COLUMNAR, Format
+from holdfast.connectors.files.format import COLUMNAR, FileFormat
 from holdfast.connectors.files.formats.parquet import parquet_batches
 from holdfast.connectors.files.reading import DELIMITED, delimited_rows, read_files
 from holdfast.connectors.files.reasons import why
@@ -71,7 +71,7 @@ schema { fields { id = bigint, name = string } }
     """
 
     _by_arrow = True
-    _found: list[list[Found]] | None = None
+    _found: list[list[FoundFile]] | None = None
 
     @classmethod
     def basis(
@@ -120,7 +120,7 @@ schema { fields { id = bigint, name = string } }
         names = self._names(self._found)
         return once(self._found, names, position, budget.rows, self.context.checkpointing)
 
-    def _names(self, listing: list[list[Found]]) -> list[list[str]]:
+    def _names(self, listing: list[list[FoundFile]]) -> list[list[str]]:
         tables = self.options.tables
         return [partition_names(t, found) for t, found in zip(tables, listing, strict=True)]
 
@@ -139,7 +139,7 @@ schema { fields { id = bigint, name = string } }
         self._by_arrow = False
         return True
 
-    def _look(self) -> list[list[Found]]:
+    def _look(self) -> list[list[FoundFile]]:
         return [find_files(table) for table in self.options.tables]
 
     @property
@@ -171,7 +171,7 @@ schema { fields { id = bigint, name = string } }
 
     def _known(self, options: FileTable) -> Table | None:
         table = options.table()
-        if options.format is Format.BINARY:
+        if options.format is FileFormat.BINARY:
             columns = BINARY_COLUMNS
         elif options.declared:
             columns = tuple(c for _, c in kept(options))

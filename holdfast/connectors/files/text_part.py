@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from holdfast.connectors.files.formats.csv_quotes import Lines
+from holdfast.connectors.files.formats.csv_quotes import LineCounter
 from holdfast.connectors.files.unpack import Packing, texts
 from holdfast.errors import Unavailable
 
@@ -170,7 +170,7 @@ class TextPart:
 
     def line(self, at: int) -> int:
         """Return which line of the text begins at this place of the part."""
-        lines = Lines()
+        lines = LineCounter()
         if self.first:
             for chunk in bytes_between(self.path, 0, self.first):
                 lines.add(chunk)

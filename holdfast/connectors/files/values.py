@@ -106,7 +106,7 @@ def _coalesce(ways: list[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class TextStyle:
     """How a format writes values as text."""
 
     separators: tuple[str, ...] = SEPARATORS
@@ -117,7 +117,7 @@ class Writing:
     row: str = NO_ROW  # SQL for the row, if one of its values is refused
 
 
-def text_sql(value: str, kind: Type, style: Writing, level: int = 0) -> str:
+def text_sql(value: str, kind: Type, style: TextStyle, level: int = 0) -> str:
     """Return SQL for a value as text; null stays null."""
     match kind.kind:
         case "null":
@@ -161,7 +161,7 @@ def text_sql(value: str, kind: Type, style: Writing, level: int = 0) -> str:
     return f"CAST({value} AS STRING)"
 
 
-def line_sql(columns: list[tuple[str, Type]], style: Writing) -> str:
+def line_sql(columns: list[tuple[str, Type]], style: TextStyle) -> str:
     """Return SQL for a row as one line of text."""
     fields = (f"coalesce({text_sql(quote(n), t, style)}, '')" for n, t in columns)
     return f"concat_ws({literal(style.separators[0])}, {', '.join(fields)})"
@@ -186,7 +186,7 @@ class Quoting:
             return '"' + text.replace('"', '""') + '"'
         return text
 
-    def line_sql(self, columns: list[tuple[str, Type]], style: Writing) -> str:
+    def line_sql(self, columns: list[tuple[str, Type]], style: TextStyle) -> str:
         """Return SQL for a row as a line of csv, for delimiters that Spark's own writer gets wrong.
 
         It does not quote a delimiter of several characters, and turns a line feed in a value into

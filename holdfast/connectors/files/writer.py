@@ -26,13 +26,19 @@ from holdfast.connect.sink import (
 )
 from holdfast.connectors.files.committer import VERSION, StagedFiles, abort, commit
 from holdfast.connectors.files.discovery import partitions_of
-from holdfast.connectors.files.format import Format
+from holdfast.connectors.files.format import FileFormat
 from holdfast.connectors.files.names import file_name
-from holdfast.connectors.files.opening import HIDDEN, Mode, Opened, Order, has_data
+from holdfast.connectors.files.opening import HIDDEN, FolderOrder, Mode, OpenedFolder, has_data
 from holdfast.connectors.files.sink_options import LocalFileSinkOptions
-from holdfast.connectors.files.staged import Part, folder_of, prepend, staged_parts
+from holdfast.connectors.files.staged import FilePart, folder_of, prepend, staged_parts
 from holdfast.connectors.files.sweep import remove_tree, safe, sweep
-from holdfast.connectors.files.writing import Layout, csv_by_spark, header_of, layout_of, stage
+from holdfast.connectors.files.writing import (
+    PartitionedColumns,
+    csv_by_spark,
+    header_of,
+    layout_of,
+    stage,
+)
 from holdfast.connectors.lake.location import Location, look_around, refuse_unwritable
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.save_modes import DataSaveMode, SchemaSaveMode, data_exists, staged_content
@@ -74,7 +80,7 @@ file_format_type = parquet
     def refuse(self, table: Table) -> None:
         """Raise UserError where rows with these columns cannot be written."""
         options = self.options_for(table)
-        if table.columns and options.format is not Format.BINARY:
+        if table.columns and options.format is not FileFormat.BINARY:
             layout_of(options, table.names, table)
 
     def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
@@ -98,7 +104,7 @@ file_format_type = parquet
             new = options.root not in known
             prepare_folder(options, opening.life, new)
             if mode and new:
-                order = Order(options.root, opening.life, mode)
+                order = FolderOrder(options.root, opening.life, mode)
                 orders[options.root] = order.committable(str(table.path))
         return list(orders.values())
 
@@ -119,7 +125,7 @@ file_format_type = parquet
     def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Move staged files to where readers see them."""
         staged = [_staged(c) for c in committables if not c.opening]
-        commit(identifier, staged, [Order.of(c) for c in committables if c.opening])
+        commit(identifier, staged, [FolderOrder.of(c) for c in committables if c.opening])
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
@@ -173,7 +179,7 @@ file_format_type = parquet
             options.root,
             below,
             tuple((f"{below}/{source}", target) for source, target in files),
-            options.format is Format.BINARY,
+            options.format is FileFormat.BINARY,
         )
         known = -1 if any(p.rows < 0 for p in parts) else sum(p.rows for p in parts)
         size = sum(p.bytes for p in parts)
@@ -181,10 +187,14 @@ file_format_type = parquet
 
 
 def _renames(
-    parts: list[Part], options: LocalFileSinkOptions, layout: Layout, staging: Staging, first: int
+    parts: list[FilePart],
+    options: LocalFileSinkOptions,
+    layout: PartitionedColumns,
+    staging: Staging,
+    first: int,
 ) -> list[tuple[str, str]]:
     """Return (staged, final) paths; part numbers go on where another table's ended."""
-    if options.format is Format.BINARY:
+    if options.format is FileFormat.BINARY:
         return [(p.path, p.path) for p in parts]
     transaction = "_".join(
         safe(text)
@@ -205,9 +215,9 @@ def _renames(
 
 def _has_header(options: LocalFileSinkOptions) -> bool:
     """Say whether Spark's writer has put the column names in, or none belong there."""
-    if options.format is Format.CSV:
+    if options.format is FileFormat.CSV:
         return options.plain_text and csv_by_spark(options)
-    return options.format is not Format.TEXT
+    return options.format is not FileFormat.TEXT
 
 
 def _partitions(committable: Committable, keys: Sequence[str]) -> Iterator[Partition]:
@@ -302,7 +312,7 @@ def _check_modes(root: Path, options: LocalFileSinkOptions, life: str) -> None:
             code="sink.schema_missing",
         )
     # What is there may be this life's own, through another sink: in that order.
-    if mode_of(options) == "empty" and has_data(root) and Opened.find(root, life) is None:
+    if mode_of(options) == "empty" and has_data(root) and OpenedFolder.find(root, life) is None:
         raise data_exists("LocalFile", root, "files")
 
 

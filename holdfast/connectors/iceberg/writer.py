@@ -45,7 +45,7 @@ from holdfast.connectors.lake.location import Location, jar_problem, refuse_unwr
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.partitions import TEXTS
 from holdfast.connectors.lake.prepare import (
-    Order,
+    TableOrder,
     mark_of,
     mode_of,
     orders_of,
@@ -250,7 +250,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
             _check_table(found, table, options)
         if due is None or not opening.new(table):
             return None
-        return Order(where, opening.life, due, shape).committable(str(table.path))
+        return TableOrder(where, opening.life, due, shape).committable(str(table.path))
 
     def _create(self, table: Table, options: IcebergSinkOptions) -> IcebergTable:
         if options.catalog_type == "hadoop":

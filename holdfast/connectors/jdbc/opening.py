@@ -23,7 +23,7 @@ Mode = Literal["anew", "clear", "empty", "script"]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class JdbcOrder:
     """What is to be done to a table, for which life.  `statements` are to be run, if any."""
 
     table: Name
@@ -45,13 +45,13 @@ class Order:
 LISTS = ("table", "statements")
 
 
-def orders_of(committables: Iterable[Committable]) -> list[Order]:
+def orders_of(committables: Iterable[Committable]) -> list[JdbcOrder]:
     """Return the save modes among committables, one for each table, always in the same order."""
-    found: dict[Name, Order] = {}
+    found: dict[Name, JdbcOrder] = {}
     for one in (c for c in committables if c.opening):
         content = order_content(one, VERSION)
         fields = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
-        order = Order(**fields)  # type: ignore[arg-type]
+        order = JdbcOrder(**fields)  # type: ignore[arg-type]
         found.setdefault(order.table, order)
     return sorted(found.values(), key=lambda o: o.table)
 
@@ -74,7 +74,7 @@ def is_opened(session: Session, life: str, table: Name) -> bool:
 
 
 def run_before(
-    database: Database, session: Session, identifier: CommitId, orders: Iterable[Order],
+    database: Database, session: Session, identifier: CommitId, orders: Iterable[JdbcOrder],
     check: Callable[[], None],
 ) -> None:  # fmt: skip
     """Do what ends a transaction, unless it was done; where nothing does, do nothing.
@@ -97,7 +97,7 @@ def run_before(
                 _say_done(session, order)
 
 
-def run_inside(database: Database, session: Session, orders: Iterable[Order]) -> None:
+def run_inside(database: Database, session: Session, orders: Iterable[JdbcOrder]) -> None:
     """Do what belongs to the transaction of the commit, unless it was done."""
     for order in orders:
         key = key_of(order.user)
@@ -107,14 +107,14 @@ def run_inside(database: Database, session: Session, orders: Iterable[Order]) ->
             _say_done(session, order)
 
 
-def _say_done(session: Session, order: Order) -> None:
+def _say_done(session: Session, order: JdbcOrder) -> None:
     session.run(
         f"UPDATE {LEDGER} SET number = 0, committed_at = CURRENT_TIMESTAMP WHERE id = %s",
         (key_of(order.user),),
     )
 
 
-def _do(database: Database, session: Session, order: Order) -> None:
+def _do(database: Database, session: Session, order: JdbcOrder) -> None:
     name = database.table(order.table)
     match order.mode:
         case "anew":

@@ -8,9 +8,9 @@ from functools import partial
 
 from holdfast.connect.plugin import problems_of
 from holdfast.connect.sink import Opening
-from holdfast.connectors.jdbc.database import LEDGER, Database, Found, Needs, Session
+from holdfast.connectors.jdbc.database import LEDGER, Database, FoundColumn, Needs, Session
 from holdfast.connectors.jdbc.exact import changes
-from holdfast.connectors.jdbc.opening import Order, is_opened
+from holdfast.connectors.jdbc.opening import JdbcOrder, is_opened
 from holdfast.connectors.jdbc.options import JdbcDataSaveMode, JdbcSinkOptions
 from holdfast.connectors.jdbc.target import Target, key_of, target_of
 from holdfast.connectors.save_modes import SchemaSaveMode, data_exists
@@ -38,7 +38,7 @@ KINDS = {
 def prepare_table(
     database: Database, session: Session, options: JdbcSinkOptions, target: Target, table: Table,
     opening: Opening,
-) -> Order | None:  # fmt: skip
+) -> JdbcOrder | None:  # fmt: skip
     """Make a table that is missing, check the columns, and return what the first commit does.
 
     Raises UserError where the job cannot run.
@@ -65,32 +65,32 @@ def check_empty(database: Database, session: Session, target: Target) -> None:
 
 def _order(
     database: Database, options: JdbcSinkOptions, target: Target, table: Table, life: str
-) -> Order | None:
+) -> JdbcOrder | None:
     script = (options.custom_sql or "",)
     custom = options.data_save_mode is JdbcDataSaveMode.CUSTOM_PROCESSING
     if options.schema_save_mode is SchemaSaveMode.RECREATE_SCHEMA:
         more = script if custom else ()
         create = _create_statement(database, options, target, table)
-        return Order(target.table, life, "anew", (create, *more))
+        return JdbcOrder(target.table, life, "anew", (create, *more))
     match options.data_save_mode:
         case JdbcDataSaveMode.DROP_DATA:
-            return Order(target.table, life, "clear")
+            return JdbcOrder(target.table, life, "clear")
         case JdbcDataSaveMode.ERROR_WHEN_DATA_EXISTS:
-            return Order(target.table, life, "empty")
+            return JdbcOrder(target.table, life, "empty")
         case JdbcDataSaveMode.CUSTOM_PROCESSING:
-            return Order(target.table, life, "script", script)
+            return JdbcOrder(target.table, life, "script", script)
     return None
 
 
-def find_new(database: Database, options: JdbcSinkOptions, table: Table) -> list[Found]:
+def find_new(database: Database, options: JdbcSinkOptions, table: Table) -> list[FoundColumn]:
     """Return the columns of a table that is yet to be made."""
     lines = _columns(database, options, table)
-    return [Found(name, kind, not required, False, False) for name, kind, required in lines]
+    return [FoundColumn(name, kind, not required, False, False) for name, kind, required in lines]
 
 
 def find_target(
     database: Database, session: Session, options: JdbcSinkOptions, target: Target, table: Table
-) -> list[Found]:
+) -> list[FoundColumn]:
     """Return the target's columns; make the table if it is missing and the mode says so."""
     found = database.find_columns(session, target.table)
     if found or not (options.generated and options.schema_save_mode.creates):
@@ -103,7 +103,7 @@ def find_target(
 
 def check(
     database: Database, session: Session, options: JdbcSinkOptions, target: Target, table: Table,
-    planned: Sequence[Found] = (),
+    planned: Sequence[FoundColumn] = (),
 ) -> None:  # fmt: skip
     """Raise UserError with every difference between the stream and the table.
 
@@ -146,7 +146,7 @@ def _check_keys(target: Target, unique: Sequence[frozenset[str]]) -> None:
     )
 
 
-def _differences(target: Target, table: Table, found: dict[str, Found]) -> list[str]:
+def _differences(target: Target, table: Table, found: dict[str, FoundColumn]) -> list[str]:
     lines = []
     columns = target.columns or tuple(found)
     kinds = {c.name: c for c in table.columns}
@@ -172,7 +172,7 @@ def _differences(target: Target, table: Table, found: dict[str, Found]) -> list[
     return lines
 
 
-def _fits(column: Column, found: Found) -> bool:
+def _fits(column: Column, found: FoundColumn) -> bool:
     """Say whether values may fit; a database that finds one that does not will say so."""
     kind = column.type.kind
     have = next((family for family, kinds in KINDS.items() if kind in kinds), None)

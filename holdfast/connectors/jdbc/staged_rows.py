@@ -21,7 +21,7 @@ CHUNK = "holdfast_chunk"
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class StagedRows:
     """Staged rows of one slice, and where they go."""
 
     staged: str
@@ -65,8 +65,8 @@ def chunk_table(staged: str, chunk: int) -> str:
     return f"{staged}_{chunk:d}"
 
 
-def content_of(committable: Committable) -> Content:
+def content_of(committable: Committable) -> StagedRows:
     """Read what `to_plain` has made.  Raises UserError for another version's."""
     kept = staged_content("Jdbc", committable, VERSION)
     fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in kept.items()}
-    return Content(**fields)
+    return StagedRows(**fields)

@@ -15,7 +15,7 @@ Mode = Literal["empty", "clear", "anew"]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class TableOrder:
     """What the first commit of a life does to a table, before it adds rows.
 
     `shape` are the columns of a table that is made anew, as its format describes them.
@@ -37,9 +37,9 @@ class Order:
         return Committable(VERSION, table, 0, 0, content, opening=True)
 
 
-def orders_of(committables: Iterable[Committable]) -> dict[str, Order]:
+def orders_of(committables: Iterable[Committable]) -> dict[str, TableOrder]:
     """Return the save modes among committables: one for each place, the first that was given."""
-    found = [Order(**order_content(c, VERSION)) for c in committables if c.opening]
+    found = [TableOrder(**order_content(c, VERSION)) for c in committables if c.opening]
     return {order.where: order for order in reversed(found)}
 
 

@@ -23,7 +23,7 @@ from holdfast.connectors.lake.fit import fit, matched, refuse_unpartitioned
 from holdfast.connectors.lake.location import Location, look_around, no_table, refuse_unwritable
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.prepare import (
-    Order,
+    TableOrder,
     mark_of,
     mode_of,
     orders_of,
@@ -217,7 +217,7 @@ table (`paimon.table.write-props`), where Paimon has them.
         if due is None or not opening.new(table):
             return None
         shape = dict(anew.content) if anew else None
-        return Order(place.plain_url, opening.life, due, shape).committable(str(table.path))
+        return TableOrder(place.plain_url, opening.life, due, shape).committable(str(table.path))
 
     def _schema(
         self, table: Table, options: PaimonSinkOptions, old: PaimonSchema | None = None

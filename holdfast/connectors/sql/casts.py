@@ -14,7 +14,7 @@ from holdfast.connectors.sql.values import (
     NUMBERS,
     WHOLE,
     Scope,
-    Value,
+    SqlValue,
     literal,
     type_of,
 )
@@ -68,7 +68,9 @@ def _decimal(numbers: list[int]) -> Type:
     return Type("decimal", precision, scale)
 
 
-def cast(value: Value, to: Type, scope: Scope, lenient: bool = False, said: str = "") -> Value:
+def cast(
+    value: SqlValue, to: Type, scope: Scope, lenient: bool = False, said: str = ""
+) -> SqlValue:
     """Return a value as another type; lenient gives NULL where that fails.
 
     `said` is the expression as the query has it, for an error.
@@ -79,17 +81,17 @@ def cast(value: Value, to: Type, scope: Scope, lenient: bool = False, said: str 
     _check(found, to, said)
     special = _special(value, found, to, scope, lenient)
     if special is not None:
-        return Value(special, to)
+        return SqlValue(special, to)
     if lenient:
-        return Value(_tried(value.sql, found, to), to)
+        return SqlValue(_tried(value.sql, found, to), to)
     if _always_fits(found, to):
-        return Value(f"cast({value.sql} AS {to.ddl})", to)
+        return SqlValue(f"cast({value.sql} AS {to.ddl})", to)
     said = literal(f"{said or f'a value of {found} as {to}'}: ")
     rule = literal(f" is no {to}{_rule(found, to)}.")
     checked = scope.checked(
         _tried(value.sql, found, to), f"{value.sql} IS NULL", to, said, shown(value.sql), rule
     )
-    return Value(checked, to)
+    return SqlValue(checked, to)
 
 
 def _check(found: Type, to: Type, said: str) -> None:
@@ -131,7 +133,7 @@ def _rule(found: Type, to: Type) -> str:
     return ""
 
 
-def _special(value: Value, found: Type, to: Type, scope: Scope, lenient: bool) -> str | None:
+def _special(value: SqlValue, found: Type, to: Type, scope: Scope, lenient: bool) -> str | None:
     """Return the text where Spark's own cast would do something else."""
     match found.kind, to.kind:
         case "timestamp" | "timestamp_tz" | "time", "string":
@@ -208,7 +210,7 @@ def shown(sql: str) -> str:
     return f"concat('\\'', left(cast({sql} AS string), {SHOWN}), '\\'')"
 
 
-def as_text(value: Value, kind: str, scope: Scope | None = None) -> str:
+def as_text(value: SqlValue, kind: str, scope: Scope | None = None) -> str:
     """Return a value as Java would print it, which is how SeaTunnel joins and casts to text.
 
     That differs from Spark for moments: `T` in between, no seconds where they are zero, and the
@@ -221,7 +223,7 @@ def as_text(value: Value, kind: str, scope: Scope | None = None) -> str:
             return _trimmed(f"date_format({value.sql}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")")
         case "timestamp_tz":
             there = local(value.sql, kind, scope)
-            text = as_text(Value(there), "timestamp")
+            text = as_text(SqlValue(there), "timestamp")
             return f"concat({text}, {_offset(value.sql, there)})"
         case "time":
             return _trimmed(f"date_format({value.sql}, 'HH:mm:ss.SSSSSS')")

@@ -23,7 +23,7 @@ from holdfast.connectors.sql.dialect import parse, place_of, table_names
 from holdfast.connectors.sql.foresee import changelog, projected, related, without_keys
 from holdfast.connectors.sql.functions_other import FUNCTIONS
 from holdfast.connectors.sql.jvm_functions import make_known
-from holdfast.connectors.sql.projection import Item, Projection, check_names, is_projection
+from holdfast.connectors.sql.projection import OutputColumn, Projection, check_names, is_projection
 from holdfast.connectors.sql.relational import Relational
 from holdfast.connectors.sql.translate import unknown_function
 from holdfast.connectors.sql.values import Scope, TypeOf, Weeks
@@ -206,16 +206,16 @@ def _explode(
     projection: Projection,
     lateral: exp.Lateral,
     frame: "DataFrame",
-    items: list[Item],
+    items: list[OutputColumn],
     kept: list[str],
     scope: Scope,
-) -> tuple["DataFrame", list[Item]]:
+) -> tuple["DataFrame", list[OutputColumn]]:
     """Apply one lateral view: in place of the column of its name, or as a new last one."""
     types = {f.name: from_spark(f.dataType.jsonValue()) for f in frame.schema.fields}
     name, sql = projection.view(lateral, Columns(types).resolve, scope)
     items = [replace(item, shown=True) if item.name == name else item for item in items]
     if name not in [item.name for item in items]:
-        items.append(Item(name, sql))
+        items.append(OutputColumn(name, sql))
     columns = [f"{sql if i.name == name else quote(i.name)} AS {quote(i.name)}" for i in items]
     frame = frame.selectExpr(*columns, *kept)
     if not lateral.args.get("outer"):

@@ -49,7 +49,7 @@ BOOLEAN, DATE, TIMESTAMP, TIME = Type("boolean"), Type("date"), Type("timestamp"
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class SqlValue:
     """A Spark SQL expression that may stand anywhere, without parentheses around it.
 
     `literal` is set where the query gives the value itself, and `written` says so.
@@ -61,12 +61,12 @@ class Value:
     written: bool = False
 
 
-NULL = Value("NULL", Type("null"), None, True)
+NULL = SqlValue("NULL", Type("null"), None, True)
 
 
-def text(value: str) -> Value:
+def text(value: str) -> SqlValue:
     """Return a text literal."""
-    return Value(literal(value), STRING, value, True)
+    return SqlValue(literal(value), STRING, value, True)
 
 
 def literal(value: str) -> str:
@@ -79,11 +79,11 @@ def literal(value: str) -> str:
 
 
 @dataclass(frozen=True)
-class Call:
+class FunctionCall:
     """A function call: its name as written, its arguments, and who knows types."""
 
     name: str
-    args: tuple[Value, ...]
+    args: tuple[SqlValue, ...]
     scope: Scope
 
     def __len__(self) -> int:
@@ -118,12 +118,12 @@ class Call:
         return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
-def type_of(value: Value, scope: Scope) -> Type:
+def type_of(value: SqlValue, scope: Scope) -> Type:
     """Return a value's type: known, or asked for, or of an empty kind."""
     return value.type or scope(value.sql) or UNKNOWN
 
 
-Build = Callable[[Call], Value | str]
+Build = Callable[[FunctionCall], SqlValue | str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Function:
 def template(pattern: str, least: int = 1, type: Type | None = None) -> Function:
     """Return a function of exactly `least` arguments that fills them into a pattern."""
 
-    def build(call: Call) -> Value:
-        return Value(pattern.format(*(a.sql for a in call.args)), type)
+    def build(call: FunctionCall) -> SqlValue:
+        return SqlValue(pattern.format(*(a.sql for a in call.args)), type)
 
     return Function(least, least, build)

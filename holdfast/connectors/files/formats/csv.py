@@ -19,12 +19,12 @@ import pyarrow.csv as csv
 from holdfast.connect.rejects import Misfit, RejectCounter, RowErrors, wrong_value
 from holdfast.connectors.files.archives import BROKEN
 from holdfast.connectors.files.discovery import partitions_of
-from holdfast.connectors.files.formats.csv_blocks import Block, blocks
+from holdfast.connectors.files.formats.csv_blocks import RowBlock, blocks
 from holdfast.connectors.files.formats.csv_quotes import Dialect
 from holdfast.connectors.files.formats.csv_sifting import (
     CORRECT,
     Misfitting,
-    Rules,
+    RowRules,
     sift,
     surplus_is_empty,
     too_long,
@@ -37,7 +37,7 @@ from holdfast.connectors.files.text_values import (
     FALSE,
     TRUE,
     WHOLE,
-    Writing,
+    TextNotation,
     arrow_type,
     converted,
     doubtful,
@@ -51,7 +51,7 @@ from holdfast.model.tree import Plain
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RowLayout:
     """How many fields a row has, and for each column of the table which one it is, if any."""
 
     width: int
@@ -61,7 +61,7 @@ class Layout:
 def _layout_of(
     columns: Sequence[Column], in_path: Collection[str], width: int | None = None,
     header: Sequence[str] | None = None, place: str = "",
-) -> Layout:  # fmt: skip
+) -> RowLayout:  # fmt: skip
     """Return how a file's rows are laid out.
 
     `in_path` are columns that the file's path has a value for, and that counts; rows may have a
@@ -70,15 +70,15 @@ def _layout_of(
     if header is not None:
         found = _by_name(columns, header, place)
         pairs = zip(columns, found.fields, strict=True)
-        return Layout(found.width, tuple(None if c.name in in_path else f for c, f in pairs))
+        return RowLayout(found.width, tuple(None if c.name in in_path else f for c, f in pairs))
     own = [n for n, column in enumerate(columns) if column.name not in in_path]
     if not in_path or width == len(columns):
-        return Layout(len(columns), tuple(n if n in own else None for n in range(len(columns))))
+        return RowLayout(len(columns), tuple(n if n in own else None for n in range(len(columns))))
     places = {n: place for place, n in enumerate(own)}
-    return Layout(len(own), tuple(places.get(n) for n in range(len(columns))))
+    return RowLayout(len(own), tuple(places.get(n) for n in range(len(columns))))
 
 
-def _by_name(columns: Sequence[Column], header: Sequence[str], place: str) -> Layout:
+def _by_name(columns: Sequence[Column], header: Sequence[str], place: str) -> RowLayout:
     names = [name.strip().lower() for name in header]
     twice = [c.name for c in columns if names.count(c.name.lower()) > 1]
     known = {name: number for number, name in enumerate(names)}
@@ -89,7 +89,7 @@ def _by_name(columns: Sequence[Column], header: Sequence[str], place: str) -> La
             f"LocalFile cannot read {place}: csv_use_header_line takes its first row for names of"
             f" columns, and it names {wrong}. It has: {', '.join(header)[:200]}."
         )
-    return Layout(len(names), fields)
+    return RowLayout(len(names), fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,8 @@ class Delimited:
     packing: Packing
     recoding: Recoding
     dialect: Dialect
-    writing: Writing
-    rules: Rules
+    writing: TextNotation
+    rules: RowRules
     columns: tuple[Column, ...]
     kept: tuple[int, ...]
     partitions: tuple[str, ...]
@@ -175,10 +175,10 @@ class _Reading:
                 if table.num_rows:
                     yield self._finished(table)
 
-    def _blocks(self) -> Iterator[Block]:
+    def _blocks(self) -> Iterator[RowBlock]:
         return blocks(self.text.chunks(), self.reader.dialect, self.reader.rules.row_bytes_max)
 
-    def _look(self) -> Layout:
+    def _look(self) -> RowLayout:
         """Return which field of a row is which column; some files tell in their first row."""
         reader, text = self.reader, self.text
         own = partitions_of(text.path)
@@ -204,7 +204,7 @@ class _Reading:
             return [bytes(cell or b"").decode("utf-8", "replace") for cell in cells]
         return []
 
-    def _hard(self, block: Block) -> bool:
+    def _hard(self, block: RowBlock) -> bool:
         """Say whether a block must be read with care from the start."""
         reader = self.reader
         return (
@@ -214,11 +214,11 @@ class _Reading:
             or not reader.recoding.plain
         )
 
-    def _parsed(self, block: Block) -> pa.Table:
+    def _parsed(self, block: RowBlock) -> pa.Table:
         table = None if self._hard(block) else self._fast(block)
         return self._careful(block) if table is None else table
 
-    def _fast(self, block: Block) -> pa.Table | None:
+    def _fast(self, block: RowBlock) -> pa.Table | None:
         """Return the rows of a block if all fit and Arrow reads them as we do."""
         layout, reader = self._layout, self.reader
         columns = [reader.columns[n] for n in reader.kept if layout.fields[n] is not None]
@@ -236,7 +236,7 @@ class _Reading:
             found = self._try(block, wanted, layout.width + 1) if self._surplus else None
         return None if found is None else self._sure(found, places, columns)
 
-    def _try(self, block: Block, wanted: dict[str, Any], width: int) -> pa.Table | None:
+    def _try(self, block: RowBlock, wanted: dict[str, Any], width: int) -> pa.Table | None:
         dialect, nulls = self.reader.dialect, self.reader.writing.nulls
         try:
             return _parse(block.data, dialect, bool(len(block.turns)), width, wanted, nulls)
@@ -260,7 +260,7 @@ class _Reading:
             made[column.name] = values
         return _table(made, found.num_rows)
 
-    def _careful(self, block: Block) -> pa.Table:
+    def _careful(self, block: RowBlock) -> pa.Table:
         """Return the rows of a block that fit; the others are rejected."""
         layout, reader = self._layout, self.reader
         if not len(block.rows.starts):
@@ -305,7 +305,7 @@ class _Reading:
         rule = f"column {column.name} has bytes that are not {reader.encoding}"
         return values, [*said, *((n, rule, "Check option encoding") for n in undecoded)]
 
-    def _reject(self, block: Block, misfits: list[Misfitting]) -> None:
+    def _reject(self, block: RowBlock, misfits: list[Misfitting]) -> None:
         reader = self.reader
         if reader.way is RowErrors.SKIP:
             self.rejected += sum(m.lines for m in misfits)

@@ -47,7 +47,7 @@ KEEP_SYNC = (
 _SIZE = re.compile(r"\([\d, ]*\)")
 
 
-class Copy(Loader):
+class PostgresCopy(Loader):
     """One COPY, of whatever a subclass makes of batches."""
 
     form = ""
@@ -74,7 +74,7 @@ class Copy(Loader):
         raise NotImplementedError
 
 
-class Text(Copy):
+class TextCopy(PostgresCopy):
     """Lines of CSV.  Arrow quotes all text and leaves nulls bare, which is how COPY reads it."""
 
     form = "csv"
@@ -89,7 +89,7 @@ class Text(Copy):
             yield text.getbuffer()
 
 
-class Binary(Copy):
+class BinaryCopy(PostgresCopy):
     """The server's own format."""
 
     form = "binary"
@@ -123,7 +123,7 @@ STATEMENT_BYTES = 4 << 20
 """The most bytes of one INSERT, unless a single row has more."""
 
 
-class Inserts(Loader):
+class MySqlInserts(Loader):
     """INSERTs of many rows."""
 
     def __init__(self, session: Session, table: str, columns: Sequence[str], rows: int) -> None:
