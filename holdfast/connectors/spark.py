@@ -32,12 +32,16 @@ from holdfast.connect.sink import (
 )
 from holdfast.connect.source import Budget, NoSlice, Slice, Source
 from holdfast.connectors.files.committer import StagedFiles, commit, unfinished
-from holdfast.connectors.files.opening import Mode, Order, files_in, find, look, order_of
+from holdfast.connectors.files.opening import FolderOrder, Mode, OpenedFolder, files_in, look
 from holdfast.connectors.files.sweep import folders_like, remove_tree, safe, safe_leftovers
 from holdfast.connectors.lake.location import Location, refuse_unwritable
-from holdfast.connectors.spark_look import Where, look_at
-from holdfast.connectors.spark_settings import SparkWriterSettings
-from holdfast.connectors.spark_stand_ins import FOR_SINKS, FOR_SOURCES
+from holdfast.connectors.spark_formats import (
+    FOR_SINKS,
+    FOR_SOURCES,
+    SparkTarget,
+    SparkWriterSettings,
+    look_at,
+)
 from holdfast.errors import UserError
 from holdfast.model.job import Guarantee
 from holdfast.model.job import Mode as JobMode
@@ -267,7 +271,7 @@ path = "out/rows"
     ) -> Iterator[str]:
         refuses, settings = MODES.get(filled.mode) == "empty", filled.options.for_spark(table)
         if filled.folder is None:
-            where = Where(filled.format, filled.path, filled.table, settings, refuses)
+            where = SparkTarget(filled.format, filled.path, filled.table, settings, refuses)
             yield from look_at(where, spark)
             return
         yield from problems_of(partial(refuse_unwritable, self.name, Location(str(filled.folder))))
@@ -283,9 +287,13 @@ path = "out/rows"
             if folder is None:
                 self._fresh.add(str(table.path))
             elif mode and folder not in orders:
-                if mode == "empty" and _has_data(folder) and find(folder, opening.life) is None:
+                if (
+                    mode == "empty"
+                    and _has_data(folder)
+                    and OpenedFolder.find(folder, opening.life) is None
+                ):
                     raise _exists(folder)
-                order = Order(str(folder), opening.life, mode)
+                order = FolderOrder(str(folder), opening.life, mode)
                 orders[folder] = order.committable(str(table.path))
         return list(orders.values())
 
@@ -302,7 +310,7 @@ path = "out/rows"
 
     def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Move staged files into sight, as the sink LocalFile does."""
-        orders = [order_of(c) for c in committables if c.opening]
+        orders = [FolderOrder.of(c) for c in committables if c.opening]
         looked = partial(look, refuse=_exists, is_data=_counts)
         for order in (o for o in orders if o.mode == "ignore"):
             looked(order)  # it decides on what was staged, too
@@ -385,7 +393,7 @@ def _exists(folder: Path) -> UserError:
 
 def _is_ignored(content: dict[str, Plain]) -> bool:
     """Say whether a life has found data in the folder, and so leaves it as it is."""
-    found = find(Path(str(content["folder"])), str(content.get("life", "")))
+    found = OpenedFolder.find(Path(str(content["folder"])), str(content.get("life", "")))
     return found is not None and found.ignored
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.connect.options import describe
 from holdfast.connect.registry import Registry
-from holdfast.connectors.files.sink_options import Format
+from holdfast.connectors.files.sink_options import FileFormat
 from holdfast.errors import UserError
 from holdfast.model.job import Role
 from holdfast.process.event_trace import digest
@@ -177,7 +177,7 @@ def test_save_modes_are_struck_with_every_sink_that_has_them() -> None:
         assert {s.sink for s in chosen("etcd", [window])} == set(EVERY)
     assert {how.partition(",")[0] for how, _ in modes_of(Files(Path()))} == {
         "",
-        *(f"file_format_type = {f.value}" for f in Format if f.value not in UNREAD),
+        *(f"file_format_type = {f.value}" for f in FileFormat if f.value not in UNREAD),
     }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
+from holdfast.connectors.save_modes import DataSaveMode, SchemaSaveMode
 from holdfast.testing import sink_openings
 from holdfast.testing.check_sink import SINK_CHECKS
 

@@ -14,9 +14,10 @@ from pyspark.sql import SparkSession
 from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import ANYBODY, CommitId, Committable, Leftovers, Opening
 from holdfast.connectors.files.committer import StagedFiles
-from holdfast.connectors.files.format import Format
-from holdfast.connectors.files.sink_options import DataSaveMode, LocalFileSinkOptions
+from holdfast.connectors.files.format import FileFormat
+from holdfast.connectors.files.sink_options import LocalFileSinkOptions
 from holdfast.connectors.files.writer import LocalFileSink
+from holdfast.connectors.save_modes import DataSaveMode
 from holdfast.errors import UserError
 from holdfast.model.job import Mode
 from holdfast.model.table import Table
@@ -147,7 +148,7 @@ def _open(
     broken: type[LocalFileSink], folder: Path, mode: DataSaveMode = DataSaveMode.APPEND_DATA
 ) -> LocalFileSink:
     options = LocalFileSinkOptions(
-        path=str(folder), file_format_type=Format.PARQUET, data_save_mode=mode
+        path=str(folder), file_format_type=FileFormat.PARQUET, data_save_mode=mode
     )
     return broken(options, PluginContext("check", "check", "Sink[0]-LocalFile", Mode.STREAMING))
 

@@ -13,9 +13,10 @@ from pyspark.sql import SparkSession
 from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import Committable
 from holdfast.connectors.jdbc.database import Database
-from holdfast.connectors.jdbc.options import DataSaveMode, JdbcSinkOptions, SchemaSaveMode
+from holdfast.connectors.jdbc.options import JdbcDataSaveMode, JdbcSinkOptions
 from holdfast.connectors.jdbc.staged_rows import content_of
 from holdfast.connectors.jdbc.writer import JdbcSink
+from holdfast.connectors.save_modes import SchemaSaveMode
 from holdfast.model.job import Mode
 from holdfast.model.secret import Secret
 from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
@@ -109,7 +110,7 @@ def mariadb() -> Iterator[MariaDb]:
 
 
 def world(spark: SparkSession, place: Place, **modes: Any) -> SinkWorld:
-    modes = modes or {"data_save_mode": DataSaveMode.DROP_DATA}
+    modes = modes or {"data_save_mode": JdbcDataSaveMode.DROP_DATA}
     for table, _ in place.run(
         "SELECT table_name, 1 FROM information_schema.tables"
         " WHERE table_name LIKE 'holdfast\\_stage\\_%'"

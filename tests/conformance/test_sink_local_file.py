@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 
 from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import Committable
-from holdfast.connectors.files.format import Format
-from holdfast.connectors.files.sink_options import DataSaveMode, LocalFileSinkOptions
+from holdfast.connectors.files.format import FileFormat
+from holdfast.connectors.files.sink_options import LocalFileSinkOptions
 from holdfast.connectors.files.writer import LocalFileSink
+from holdfast.connectors.save_modes import DataSaveMode
 from holdfast.model.job import Mode
 from holdfast.testing.check_sink import SinkCheck, SinkWorld, run_sink_check
 from tests.conformance.sink_checks import ALL
@@ -21,7 +22,7 @@ from tests.conformance.sink_checks import ALL
 
 def open_sink(folder: Path, mode: DataSaveMode = DataSaveMode.APPEND_DATA) -> LocalFileSink:
     options = LocalFileSinkOptions(
-        path=str(folder), file_format_type=Format.PARQUET, data_save_mode=mode
+        path=str(folder), file_format_type=FileFormat.PARQUET, data_save_mode=mode
     )
     return LocalFileSink(
         options, PluginContext("check", "check", "Sink[0]-LocalFile", Mode.STREAMING)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast.connectors.files import value_texts, writing
+from holdfast.connectors.files import values, writing
 from holdfast.connectors.files.formats import columnar
 from holdfast.model.types import Type
 from tests.formats.test_formats import drawn, sunk
@@ -31,7 +31,7 @@ def test_planted_in_a_sink_a_digit_is_lost(
 def test_planted_in_a_sink_a_zone_is_dropped(
     spark: SparkSession, sink: Make, tmp_path: Path, monkeypatch: Plant
 ) -> None:
-    monkeypatch.setattr(value_texts, "instant_text", lambda value: f"CAST({value} AS STRING)")
+    monkeypatch.setattr(values, "instant_text", lambda value: f"CAST({value} AS STRING)")
     assert any(", z: " in said for said in sunk(spark, sink, tmp_path, "csv"))
 
 

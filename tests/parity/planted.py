@@ -13,7 +13,7 @@ from holdfast.connectors.sql import (
     operators,
     translate,
 )
-from holdfast.connectors.sql.values import BOOLEAN, Scope, Value
+from holdfast.connectors.sql.values import BOOLEAN, Scope, SqlValue
 from tests.parity.ours import Ours
 from tests.parity.table import Line, lines
 
@@ -34,14 +34,14 @@ class Bug:
     wrong: Any
 
 
-def _lost_digits(call: Any) -> Value:
+def _lost_digits(call: Any) -> SqlValue:
     sides = ", ".join(f"try_cast({call.sql(i)} AS decimal(38,16))" for i in (0, 1))
-    return Value(f"cast(try_mod({sides}) AS {call.type(1).ddl})", call.type(1))
+    return SqlValue(f"cast(try_mod({sides}) AS {call.type(1).ddl})", call.type(1))
 
 
-def _lost_rows(value: Value, items: Sequence[Value], scope: Scope) -> Value:
+def _lost_rows(value: SqlValue, items: Sequence[SqlValue], scope: Scope) -> SqlValue:
     sides = [f"try_cast({v.sql} AS double)" for v in (value, *items)]
-    return Value(f"({sides[0]} IN ({', '.join(sides[1:])}))", BOOLEAN)
+    return SqlValue(f"({sides[0]} IN ({', '.join(sides[1:])}))", BOOLEAN)
 
 
 def _null(scope: Scope, value: str, *_: Any) -> str:

@@ -18,7 +18,8 @@ from holdfast.connectors.delta.staged_files import DeltaFile, DeltaStaged
 from holdfast.connectors.delta.types import from_delta
 from holdfast.connectors.lake.commits import TRIES, first_gone, lost, move, outrun
 from holdfast.connectors.lake.location import Location, no_table
-from holdfast.connectors.lake.prepare import Order, data_exists
+from holdfast.connectors.lake.prepare import TableOrder
+from holdfast.connectors.save_modes import data_exists
 from holdfast.errors import UserError
 from holdfast.model.table import Column
 
@@ -150,7 +151,7 @@ def commit(
     place: Location,
     staged: Sequence[DeltaStaged],
     tails: Tails,
-    order: Order | None = None,
+    order: TableOrder | None = None,
 ) -> None:
     """Make what was staged for one table visible, and do before what the save modes say.
 
@@ -200,7 +201,10 @@ def _loaded(place: Location) -> DeltaLog:
 
 
 def _added(
-    log: DeltaLog | TailLog, identifier: CommitId, files: Sequence[DeltaFile], order: Order | None
+    log: DeltaLog | TailLog,
+    identifier: CommitId,
+    files: Sequence[DeltaFile],
+    order: TableOrder | None,
 ) -> bool:
     if isinstance(log, TailLog):
         return log.add(identifier, files)
@@ -210,7 +214,7 @@ def _added(
 
 
 def _check_columns(
-    log: DeltaLog | TailLog, staged: Sequence[DeltaStaged], order: Order | None
+    log: DeltaLog | TailLog, staged: Sequence[DeltaStaged], order: TableOrder | None
 ) -> None:
     schema = str(order.shape) if order and order.shape else log.schema
     for one in staged:

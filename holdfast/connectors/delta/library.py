@@ -18,7 +18,7 @@ from holdfast.connectors.delta.log_lines import facts
 from holdfast.connectors.delta.staged_files import DeltaFile
 from holdfast.connectors.delta.types import from_delta, refusals
 from holdfast.connectors.lake.location import Location
-from holdfast.connectors.lake.prepare import Order
+from holdfast.connectors.lake.prepare import TableOrder
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
 from holdfast.model.table import Column
 
@@ -134,7 +134,7 @@ class DeltaLog:
         return -1 if found is None else int(found)
 
     def add(
-        self, identifier: CommitId, files: Sequence[DeltaFile], order: Order | None = None
+        self, identifier: CommitId, files: Sequence[DeltaFile], order: TableOrder | None = None
     ) -> bool:
         """Add files and the number on top of this state; False if the state has moved on.
 

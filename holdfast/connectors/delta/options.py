@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from holdfast.connect.options import option, options
 from holdfast.connectors.lake.location import Location, place_problem, same_place
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
-from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
+from holdfast.connectors.save_modes import DataSaveMode, SchemaSaveMode
 from holdfast.model.secret import Secret
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from holdfast.connectors.delta.partitions import log_value
-from holdfast.connectors.lake.footers import ColumnStats, Part
+from holdfast.connectors.lake.footers import ColumnStats, ParquetPart
 from holdfast.connectors.lake.partitions import escaped, value_texts
 from holdfast.model.tree import Plain
 
@@ -52,14 +52,12 @@ class DeltaStaged:
         return plain
 
     @classmethod
-    def from_plain(cls, content: Plain) -> "DeltaStaged":
+    def from_plain(cls, stored: dict[str, Any]) -> "DeltaStaged":
         """Read what `to_plain` wrote."""
-        assert isinstance(content, dict)
-        stored: dict[str, Any] = dict(content)
         return cls(**(stored | {"files": [DeltaFile(**f) for f in stored["files"]]}))
 
 
-def file_of(part: Part, number: int, folder: str, kinds: Mapping[str, str]) -> DeltaFile:
+def file_of(part: ParquetPart, number: int, folder: str, kinds: Mapping[str, str]) -> DeltaFile:
     """Return how a staged file will be added to the table; `kinds`: by what it is partitioned."""
     texts = zip(kinds.items(), value_texts(part.partition), strict=True)
     values = {key: log_value(text, kind) for (key, kind), text in texts}

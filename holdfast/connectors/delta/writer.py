@@ -34,7 +34,7 @@ from holdfast.connectors.lake.fit import (
     refuse_nulls,
     refuse_unpartitioned,
 )
-from holdfast.connectors.lake.footers import Part, staged_parts
+from holdfast.connectors.lake.footers import ParquetPart, staged_parts
 from holdfast.connectors.lake.location import (
     Location,
     jar_problem,
@@ -45,14 +45,13 @@ from holdfast.connectors.lake.location import (
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.prepare import (
-    Order,
-    SchemaSaveMode,
-    data_exists,
+    TableOrder,
     mark_of,
     mode_of,
     orders_of,
 )
 from holdfast.connectors.lake.staging import stage, stage_batches, stage_each, sweep
+from holdfast.connectors.save_modes import SchemaSaveMode, data_exists, staged_content
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
@@ -223,7 +222,7 @@ vectors, the change data feed and append-only tables are written to as they are.
         if due is None or not opening.new(table):
             return None
         shape = found.schema if due == "anew" and table.columns else None
-        return Order(place.plain_url, opening.life, due, shape).committable(str(table.path))
+        return TableOrder(place.plain_url, opening.life, due, shape).committable(str(table.path))
 
     def _create(self, table: Table, options: DeltaSinkOptions) -> DeltaLog:
         refuse_unwritable(self.name, options.place)
@@ -305,7 +304,7 @@ def _makes_anew(options: DeltaSinkOptions) -> bool:
 
 def _stage(
     rows: Rows, folder: Location, kinds: Mapping[str, str], rows_max: int, about: str
-) -> list[Part]:
+) -> list[ParquetPart]:
     """Let Spark write rows into a folder, without the columns of `kinds`, by which it sorts."""
     parts = None if kinds else stage_batches(rows, folder, rows_max=rows_max)
     if parts is None:
@@ -346,10 +345,4 @@ def _partitions(committable: Committable) -> Iterator[Partition]:
 
 
 def _staged(committable: Committable) -> DeltaStaged:
-    if committable.version != VERSION:
-        raise UserError(
-            f"Delta cannot commit what version {committable.version} of it has staged;"
-            f" this is version {VERSION}.",
-            code="sink.committable_version",
-        )
-    return DeltaStaged.from_plain(committable.content)
+    return DeltaStaged.from_plain(staged_content(DeltaSink.name, committable, VERSION))

@@ -105,18 +105,18 @@ class Values:
             case "string":
                 template = self.options.string_template
                 if template:
-                    return pick([text_literal(t) for t in template], draw)
-                return letters(length or self.options.string_length, draw)
+                    return _pick([text_literal(t) for t in template], draw)
+                return _letters(length or self.options.string_length, draw)
             case "bytes":
-                return f"CAST({letters(self.options.bytes_length, draw)} AS BINARY)"
+                return f"CAST({_letters(self.options.bytes_length, draw)} AS BINARY)"
             case "decimal":
-                return decimal(kind.precision, kind.scale, draw)
+                return _decimal(kind.precision, kind.scale, draw)
             case "date" | "time" | "timestamp" | "timestamp_tz":
                 return self._moment(kind.kind, draw)
             case "array" | "map" | "row":
                 return self._compound(kind, draw)
             case "binary_vector":
-                return random_bytes(self.options.binary_vector_dimension // 8, draw)
+                return _random_bytes(self.options.binary_vector_dimension // 8, draw)
             case name if name in VECTORS or name == "sparse_float_vector":
                 return self._vector(kind, draw)
             case _:
@@ -125,9 +125,9 @@ class Values:
     def _number(self, kind: Type, draw: Draw) -> str:
         template = self.options.of(kind.kind, "template")
         if template:
-            return pick([f"CAST('{t}' AS {kind.ddl})" for t in template], draw)
+            return _pick([f"CAST('{t}' AS {kind.ddl})" for t in template], draw)
         least, greatest = self.options.of(kind.kind, "min"), self.options.of(kind.kind, "max")
-        make = whole if kind.kind in WHOLE else fraction
+        make = _whole if kind.kind in WHOLE else _fraction
         return f"CAST({make(least, greatest, draw)} AS {kind.ddl})"
 
     def _moment(self, kind: str, draw: Draw) -> str:
@@ -149,15 +149,15 @@ class Values:
         seconds = self.options.time_second_template
         if not (hours or minutes or seconds):
             return draw.below(86400)
-        hour = part(hours, 0, 24, draw.at("hour"))
-        minute = part(minutes, 0, 60, draw.at("minute"))
-        return f"({hour} * 3600 + {minute} * 60 + {part(seconds, 0, 60, draw.at('second'))})"
+        hour = _part(hours, 0, 24, draw.at("hour"))
+        minute = _part(minutes, 0, 60, draw.at("minute"))
+        return f"({hour} * 3600 + {minute} * 60 + {_part(seconds, 0, 60, draw.at('second'))})"
 
     def _date(self, draw: Draw) -> str:
-        year = part(self.options.date_year_template, self.now.year, 1, draw.at("year"))
-        month = part(self.options.date_month_template, 1, 12, draw.at("month"))
+        year = _part(self.options.date_year_template, self.now.year, 1, draw.at("year"))
+        month = _part(self.options.date_month_template, 1, 12, draw.at("month"))
         days = self.options.date_day_template
-        day = part(days, 1, 28, draw.at("day"))
+        day = _part(days, 1, 28, draw.at("day"))
         if days and max(days) > 28:
             day = f"least({day}, day(last_day(make_date({year}, {month}, 1))))"
         return f"make_date({year}, {month}, {day})"
@@ -170,16 +170,16 @@ class Values:
         least = min(options.vector_float_min, greatest)
 
         def number(place: Draw) -> str:
-            return f"CAST({fraction(least, greatest, place)} AS FLOAT)"
+            return f"CAST({_fraction(least, greatest, place)} AS FLOAT)"
 
         size = options.vector_dimension
         values = self._many(size, 1, draw.at("value"), number)
         if kind.kind != "sparse_float_vector":
             return values
         keys = self._many(
-            size, 1, draw.at("key"), lambda place: f"CAST({whole(0, INT_MAX, place)} AS INT)"
+            size, 1, draw.at("key"), lambda place: f"CAST({_whole(0, INT_MAX, place)} AS INT)"
         )
-        return distinct_map(keys, values)
+        return _distinct_map(keys, values)
 
     def _compound(self, kind: Type, draw: Draw) -> str:
         if kind.kind == "row":
@@ -195,7 +195,7 @@ class Values:
             self._many(size, self._weight(inner), draw.at(i), partial(self._value, inner))
             for i, inner in enumerate(kind.parts)
         ]
-        return arrays[0] if kind.kind == "array" else distinct_map(*arrays)
+        return arrays[0] if kind.kind == "array" else _distinct_map(*arrays)
 
     def _many(self, size: int, weight: int, draw: Draw, make: Callable[[Draw], str]) -> str:
         """Return an array of `size` values, each made from a draw of its own."""
@@ -218,21 +218,21 @@ class Values:
                 return 1
 
 
-def pick(choices: Sequence[str], draw: Draw) -> str:
+def _pick(choices: Sequence[str], draw: Draw) -> str:
     """Return an expression for one of some literals."""
     if len(choices) == 1:
         return choices[0]
     return f"get(array({', '.join(choices)}), {draw.below(len(choices))})"
 
 
-def part(template: list[int] | None, least: int, count: int, draw: Draw) -> str:
+def _part(template: list[int] | None, least: int, count: int, draw: Draw) -> str:
     """Return an expression for a part of a date or time: of a template, or `count` from `least`."""
     if template:
-        return pick([str(t) for t in template], draw)
+        return _pick([str(t) for t in template], draw)
     return str(least) if count == 1 else f"({least} + {draw.below(count)})"
 
 
-def letters(length: int, draw: Draw) -> str:
+def _letters(length: int, draw: Draw) -> str:
     """Return an expression for random letters."""
     made = min(length, LETTERS_MAX)
     pieces = []
@@ -251,7 +251,7 @@ def letters(length: int, draw: Draw) -> str:
     return f"substring(repeat({text}, {-(-length // made)}), 1, {length})"
 
 
-def whole(least: int, greatest: int, draw: Draw) -> str:
+def _whole(least: int, greatest: int, draw: Draw) -> str:
     """Return a bigint expression from `least` to `greatest`, both included, without overflow."""
     count = greatest - least + 1
     if count < 2**63:
@@ -265,7 +265,7 @@ def whole(least: int, greatest: int, draw: Draw) -> str:
     return f"IF({draw.bits} > 0L, {_long(least)} + {half}, {_long(greatest)} - {half})"
 
 
-def fraction(least: float, greatest: float, draw: Draw) -> str:
+def _fraction(least: float, greatest: float, draw: Draw) -> str:
     """Return a double expression from `least` to `greatest`."""
     unit = f"(shiftrightunsigned({draw.bits}, 11) * 1.1102230246251565E-16D)"
     low, high = f"CAST('{least!r}' AS DOUBLE)", f"CAST('{greatest!r}' AS DOUBLE)"
@@ -273,12 +273,12 @@ def fraction(least: float, greatest: float, draw: Draw) -> str:
     return f"least(greatest({low} * (1D - {unit}) + {high} * {unit}, {low}), {high})"
 
 
-def decimal(precision: int, scale: int, draw: Draw) -> str:
+def _decimal(precision: int, scale: int, draw: Draw) -> str:
     """Return an expression for a decimal with random digits."""
     ddl = f"decimal({precision},{scale})"
     if precision <= 18:
-        digits = f"CAST(pmod({draw.bits}, {10**precision}L) AS decimal({precision},0))"
-        unit = f"CAST('1E-{scale}' AS decimal({scale},{scale}))"
+        digits = f"CAST(pmod({draw.bits}, {10**precision}L) AS _decimal({precision},0))"
+        unit = f"CAST('1E-{scale}' AS _decimal({scale},{scale}))"
         return f"CAST({digits} * {unit} AS {ddl})" if scale else digits
     sizes = [min(18, precision - at) for at in range(0, precision, 18)]
     pieces = (
@@ -288,13 +288,13 @@ def decimal(precision: int, scale: int, draw: Draw) -> str:
     return f"CAST(concat({', '.join(pieces)}, 'E-{scale}') AS {ddl})"
 
 
-def random_bytes(count: int, draw: Draw) -> str:
+def _random_bytes(count: int, draw: Draw) -> str:
     """Return an expression for random bytes."""
     words = (f"lpad(hex({draw.at(i).bits}), 16, '0')" for i in range(-(-count // 8)))
     return f"unhex(substring(concat({', '.join(words)}), 1, {count * 2}))"
 
 
-def distinct_map(keys: str, values: str) -> str:
+def _distinct_map(keys: str, values: str) -> str:
     """Return a map of two arrays; a key that was drawn twice counts once, as Spark insists."""
     known = f"array_distinct({keys})"
     return f"map_from_arrays({known}, slice({values}, 1, size({known})))"

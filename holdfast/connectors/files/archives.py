@@ -17,7 +17,7 @@ from typing import IO, Any, cast
 import lzallright
 import pyarrow as pa
 
-from holdfast.connectors.files.format import ENDINGS, Archive, Codec, Format
+from holdfast.connectors.files.format import ENDINGS, Archive, Codec, FileFormat
 from holdfast.errors import UserError
 
 LZO_MAGIC = b"\x89LZO\x00\r\n\x1a\n"
@@ -30,7 +30,7 @@ BROKEN = (OSError, EOFError, zipfile.BadZipFile, tarfile.TarError, zlib.error)
 """What reading a broken or missing file raises."""
 
 
-def members(path: str, archive: Archive, kind: Format) -> Iterator[tuple[str, IO[bytes]]]:
+def members(path: str, archive: Archive, kind: FileFormat) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield (name, bytes) of each file of a format in an archive, or of the file itself."""
     match archive:
         case Archive.NONE:
@@ -167,7 +167,7 @@ def _tar(path: str, archive: Archive) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _checked(
-    path: str, kind: Format, found: Iterator[tuple[str, IO[bytes]]]
+    path: str, kind: FileFormat, found: Iterator[tuple[str, IO[bytes]]]
 ) -> Iterator[tuple[str, IO[bytes]]]:
     """Pass on the members of one format; an archive without any is a mistake."""
     others: list[str] = []

@@ -10,7 +10,7 @@ from holdfast.model.types import Type, quote
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class CastPlace:
     """Whose value is cast: the stage that reads it, and the column.
 
     `file` is SQL for the file, and `row` has the columns that tell its row from others.
@@ -54,7 +54,7 @@ def wider(one: Type, other: Type) -> Type | None:
     return None
 
 
-def cast_sql(value: str, here: Type, wanted: Type, where: Where, level: int = 0) -> str:
+def cast_sql(value: str, here: Type, wanted: Type, where: CastPlace, level: int = 0) -> str:
     """Return SQL for a value of one type as another; fields of rows are matched by name.
 
     Raises UserError for types that say nothing of each other.
@@ -89,18 +89,18 @@ def folder_sql(name: str, kind: Type, stage: str, file: str) -> str:
     value = quote(name)
     if kind.kind == "string":
         return value
-    return cast_sql(value, Type("string"), kind, Where(stage, name, file))
+    return cast_sql(value, Type("string"), kind, CastPlace(stage, name, file))
 
 
 def _field(
-    value: str, own: tuple[str, Type] | None, wanted: Type, where: Where, level: int
+    value: str, own: tuple[str, Type] | None, wanted: Type, where: CastPlace, level: int
 ) -> str:  # fmt: skip
     if own is None:
         return f"CAST(NULL AS {wanted.ddl})"
     return cast_sql(f"{value}.{quote(own[0])}", own[1], wanted, where, level)
 
 
-def _scalar(value: str, here: Type, wanted: Type, where: Where) -> str:
+def _scalar(value: str, here: Type, wanted: Type, where: CastPlace) -> str:
     plain = f"CAST({value} AS {wanted.ddl})"
     both = (here.kind in NUMBERS, wanted.kind in NUMBERS)
     match here.kind, wanted.kind:
@@ -147,14 +147,14 @@ def _fits(here: Type, wanted: Type) -> bool:
     return here.kind == wanted.kind == "decimal" and wider(here, wanted) == wanted
 
 
-def _same(value: str, here: Type, wanted: Type, where: Where) -> str:
+def _same(value: str, here: Type, wanted: Type, where: CastPlace) -> str:
     """Return SQL for a value that must be the same when it is turned back."""
     made = f"try_cast({value} AS {wanted.ddl})"
     back = f"try_cast({made} AS {here.ddl})"
     return _checked(f"coalesce({back} = {value}, false)", made, value, wanted, where)
 
 
-def _checked(good: str, made: str, value: str, wanted: Type, where: Where) -> str:
+def _checked(good: str, made: str, value: str, wanted: Type, where: CastPlace) -> str:
     parts = (
         literal(f"{where.stage} cannot read "), where.place,
         literal(f": column {where.column} = '"),
@@ -166,7 +166,7 @@ def _checked(good: str, made: str, value: str, wanted: Type, where: Where) -> st
     return f"CASE WHEN {value} IS NULL THEN NULL WHEN {good} THEN {made} ELSE {error} END"
 
 
-def _impossible(here: Type, wanted: Type, where: Where) -> str:
+def _impossible(here: Type, wanted: Type, where: CastPlace) -> str:
     raise UserError(
         f"{where.stage} cannot read column {where.column} as {wanted}: the files have it as {here},"
         f" and nothing says which {wanted} that is. Declare it as {here}, and convert it with Sql.",

@@ -16,22 +16,24 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from holdfast.connect.sink import CommitId
 from holdfast.connectors.files.opening import (
     HIDDEN,
     KEPT_S,
-    Opened,
-    Order,
+    FolderOrder,
+    OpenedFolder,
     clear,
     forget_old,
     look,
     sync,
 )
-from holdfast.connectors.files.save_mode import data_exists
+from holdfast.connectors.save_modes import data_exists
 from holdfast.errors import UserError
 from holdfast.model.tree import Plain
 
@@ -58,18 +60,9 @@ class StagedFiles:
         }
 
     @classmethod
-    def from_plain(cls, content: Plain) -> "StagedFiles":
+    def from_plain(cls, stored: dict[str, Any]) -> "StagedFiles":
         """Read what `to_plain` wrote."""
-        assert isinstance(content, dict)
-        files = content["files"]
-        assert isinstance(files, list)
-        pairs = [pair for pair in files if isinstance(pair, list)]
-        return cls(
-            str(content["root"]),
-            str(content["folder"]),
-            tuple((str(p[0]), str(p[1])) for p in pairs),
-            bool(content["replace"]),
-        )
+        return cls(**(stored | {"files": tuple((str(a), str(b)) for a, b in stored["files"])}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +75,16 @@ class CommitLogEntry:
     version: int = VERSION
 
 
-def look_at(order: Order) -> Opened:
+def look_at(order: FolderOrder) -> OpenedFolder:
     """Return what a life found in a folder of files."""
-    return look(order, data_exists)
+    return look(order, partial(data_exists, "LocalFile", what="files"))
 
 
 def commit(
     identifier: CommitId,
     staged: Sequence[StagedFiles],
-    orders: Sequence[Order] = (),
-    look: Callable[[Order], Opened] = look_at,
+    orders: Sequence[FolderOrder] = (),
+    look: Callable[[FolderOrder], OpenedFolder] = look_at,
 ) -> None:
     """Do what the save modes say, and make everything staged visible.
 
@@ -140,7 +133,10 @@ class _Log:
             self._done_by_others(missing)
 
     def commit(
-        self, staged: Sequence[StagedFiles], order: Order | None, look: Callable[[Order], Opened]
+        self,
+        staged: Sequence[StagedFiles],
+        order: FolderOrder | None,
+        look: Callable[[FolderOrder], OpenedFolder],
     ) -> None:
         """Write the commit down and make it, unless that was done before."""
         lower, later = self._others()
@@ -178,7 +174,7 @@ class _Log:
                 yield path, user, int(number)
 
     def _written_down(
-        self, staged: Sequence[StagedFiles], opened: Opened | None
+        self, staged: Sequence[StagedFiles], opened: OpenedFolder | None
     ) -> CommitLogEntry | None:
         """Return this commit's entry; the first process to create it decides what it says.
 
@@ -251,7 +247,7 @@ class _Log:
 
 
 def _chosen(
-    root: Path, staged: Sequence[StagedFiles], opened: Opened | None
+    root: Path, staged: Sequence[StagedFiles], opened: OpenedFolder | None
 ) -> list[tuple[str, str, bool]]:
     """Return every move, with a free name for each file that is not to replace another."""
     taken = opened.names if opened else set[str]()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from holdfast.connectors.files.format import Format
+from holdfast.connectors.files.format import FileFormat
 from holdfast.errors import UserError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _QUOTED = re.compile(r"\\Q(.*?)(?:\\E|$)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Found:
+class FoundFile:
     """A file to read.  `changed_ns` grows whenever a file is written or moved into place.
 
     `moved`: its last change was no write.  It got its name then, or other rights.
@@ -53,7 +53,7 @@ def local_path(path: str) -> str:
     return os.path.abspath(path)  # noqa: PTH100 (keeps symbolic links, as users see them)
 
 
-def find_files(table: "FileTable") -> list[Found]:
+def find_files(table: "FileTable") -> list[FoundFile]:
     """Return the files of a table, sorted by path.
 
     Hidden files and folders (`.` first), marks of other engines (`_SUCCESS` and its like) and empty
@@ -73,7 +73,7 @@ def find_files(table: "FileTable") -> list[Found]:
             f"LocalFile cannot list {error.filename or root}: {error.strerror}.",
             code="source.path_unreadable",
         ) from error
-    all_sizes = table.file_format_type is Format.BINARY
+    all_sizes = table.file_format_type is FileFormat.BINARY
     return sorted(f for f in found if (f.size or all_sizes) and _wanted(f, root, table))
 
 
@@ -87,7 +87,7 @@ def partitions_of(path: str) -> dict[str, str | None]:
     return values
 
 
-def partition_names(table: "FileTable", files: Sequence[Found]) -> list[str]:
+def partition_names(table: "FileTable", files: Sequence[FoundFile]) -> list[str]:
     """Return the partition columns that the paths of these files add."""
     if not table.parse_partition_from_path:
         return []
@@ -107,7 +107,7 @@ def parse_time(text: str) -> datetime | None:
         return None
 
 
-def _walk(path: str) -> Iterator[Found]:
+def _walk(path: str) -> Iterator[FoundFile]:
     if not os.path.isdir(path):  # noqa: PTH112
         yield _found(path)
         return
@@ -127,11 +127,11 @@ def _is_aside(name: str) -> bool:
     return marks or (name.startswith(".") and "=" not in name)
 
 
-def _found(path: str) -> Found:
+def _found(path: str) -> FoundFile:
     stat = os.stat(path)  # noqa: PTH116
     # A file moved into place keeps the time it was written, so that time alone would miss it.
     moved = stat.st_ctime_ns > stat.st_mtime_ns and _times_tell(stat.st_dev)
-    return Found(path, max(stat.st_mtime_ns, stat.st_ctime_ns), stat.st_size, moved)
+    return FoundFile(path, max(stat.st_mtime_ns, stat.st_ctime_ns), stat.st_size, moved)
 
 
 @cache
@@ -148,7 +148,7 @@ def _times_tell(device: int) -> bool:
     return bool(kinds) and kinds <= EXACT
 
 
-def came_whole(file: Found) -> bool:
+def came_whole(file: FoundFile) -> bool:
     """Say whether a file was moved into place, and nobody has it open to write more.
 
     The kernel gives a read lease only on a file that nobody can write to.  Who cannot tell says no:
@@ -172,7 +172,7 @@ def came_whole(file: Found) -> bool:
     return True
 
 
-def _wanted(file: Found, root: str, table: "FileTable") -> bool:
+def _wanted(file: FoundFile, root: str, table: "FileTable") -> bool:
     name = file.path.rsplit("/", 1)[-1]
     pattern = table.file_filter_pattern
     if pattern is not None:

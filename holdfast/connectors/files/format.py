@@ -4,7 +4,7 @@ import codecs
 from enum import StrEnum
 
 
-class Format(StrEnum):
+class FileFormat(StrEnum):
     """What a file holds."""
 
     TEXT = "text"
@@ -18,24 +18,24 @@ class Format(StrEnum):
 
 
 ENDINGS = {
-    Format.TEXT: (".txt",),
-    Format.CSV: (".csv",),
-    Format.JSON: (".json",),
-    Format.PARQUET: (".parquet",),
-    Format.ORC: (".orc",),
-    Format.XML: (".xml",),
-    Format.EXCEL: (".xlsx", ".xls"),
-    Format.BINARY: ("",),
+    FileFormat.TEXT: (".txt",),
+    FileFormat.CSV: (".csv",),
+    FileFormat.JSON: (".json",),
+    FileFormat.PARQUET: (".parquet",),
+    FileFormat.ORC: (".orc",),
+    FileFormat.XML: (".xml",),
+    FileFormat.EXCEL: (".xlsx", ".xls"),
+    FileFormat.BINARY: ("",),
 }
 """How names of each format end; sinks use the first."""
 
-LINES = (Format.TEXT, Format.CSV, Format.JSON)
+LINES = (FileFormat.TEXT, FileFormat.CSV, FileFormat.JSON)
 """Formats of one row per line."""
 
-SKIPPING = (Format.TEXT, Format.CSV, Format.JSON, Format.XML, Format.EXCEL)
+SKIPPING = (FileFormat.TEXT, FileFormat.CSV, FileFormat.JSON, FileFormat.XML, FileFormat.EXCEL)
 """Formats whose rows can be left out one by one (`row_error_handle_way = SKIP`)."""
 
-COLUMNAR = (Format.PARQUET, Format.ORC)
+COLUMNAR = (FileFormat.PARQUET, FileFormat.ORC)
 """Formats that know their own columns."""
 
 
@@ -63,15 +63,15 @@ CODEC_ENDINGS = {
     Codec.ZSTD: ".zstd",
 }
 
-SPARK_CODECS: dict[Format, dict[Codec, str]] = {
-    Format.PARQUET: {
+SPARK_CODECS: dict[FileFormat, dict[Codec, str]] = {
+    FileFormat.PARQUET: {
         Codec.NONE: "uncompressed",
         Codec.SNAPPY: "snappy",
         Codec.LZ4: "lz4_raw",
         Codec.GZIP: "gzip",
         Codec.ZSTD: "zstd",
     },
-    Format.ORC: {
+    FileFormat.ORC: {
         Codec.NONE: "none",
         Codec.LZO: "lzo",
         Codec.SNAPPY: "snappy",

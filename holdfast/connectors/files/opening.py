@@ -18,6 +18,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from holdfast.connect.sink import Committable
+from holdfast.connectors.save_modes import order_content
 from holdfast.errors import UserError
 from holdfast.model.tree import Plain
 
@@ -37,7 +38,7 @@ Seen = tuple[str, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class FolderOrder:
     """What is to be done to a folder, for which life."""
 
     root: str
@@ -49,22 +50,14 @@ class Order:
         content: Plain = {"root": self.root, "life": self.life, "mode": self.mode}
         return Committable(VERSION, table, 0, 0, content, opening=True)
 
-
-def order_of(committable: Committable) -> Order:
-    """Read what `Order.committable` made."""
-    if committable.version != VERSION:
-        raise UserError(
-            f"Version {committable.version} of a save mode of {committable.table} is not known;"
-            f" this is version {VERSION}.",
-            code="sink.committable_version",
-        )
-    content = committable.content
-    assert isinstance(content, dict)
-    return Order(**content)  # type: ignore[arg-type]
+    @classmethod
+    def of(cls, committable: Committable) -> "FolderOrder":
+        """Read what `committable` made."""
+        return cls(**order_content(committable, VERSION))
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedFolder:
     """A folder as a life found it: the files that are to go, or that keep it from writing."""
 
     files: list[Seen]
@@ -77,39 +70,41 @@ class Opened:
         """The names that no file of this life may take: whoever still clears would remove it."""
         return {name for name, *_ in self.files}
 
+    @classmethod
+    def find(cls, root: Path, life: str) -> "OpenedFolder | None":
+        """Return what an incarnation has found in a folder; None if it has not looked."""
+        try:
+            stored = json.loads(_path(root, life).read_text())
+        except FileNotFoundError:
+            return None
+        files = [(str(n), int(i), int(m), int(s)) for n, i, m, s in stored["files"]]
+        return cls(files, bool(stored["ignored"]), bool(stored["done"]))
 
-def find(root: Path, life: str) -> Opened | None:
-    """Return what a life has found in a folder; None if it has not looked."""
-    try:
-        stored = json.loads(_path(root, life).read_text())
-    except FileNotFoundError:
-        return None
-    files = [(str(n), int(i), int(m), int(s)) for n, i, m, s in stored["files"]]
-    return Opened(files, bool(stored["ignored"]), bool(stored["done"]))
 
-
-def everything(_name: str) -> bool:
+def _everything(_name: str) -> bool:
     """Count every file as data."""
     return True
 
 
-def look(order: Order, refuse: Refuse, is_data: Callable[[str], bool] = everything) -> Opened:
+def look(
+    order: FolderOrder, refuse: Refuse, is_data: Callable[[str], bool] = _everything
+) -> OpenedFolder:
     """Return what a life found in a folder; the first process to write it down decides.
 
     Raises what `refuse` returns where there should have been nothing.
     """
     root = Path(order.root)
-    known = find(root, order.life)
+    known = OpenedFolder.find(root, order.life)
     if known is not None:
         return known
     there = [seen for seen in files_in(root) if is_data(seen[0])]
     match order.mode:
         case "clear":
-            made = Opened(there, done=not there)
+            made = OpenedFolder(there, done=not there)
         case "ignore":
-            made = Opened([], ignored=bool(there), done=True)
+            made = OpenedFolder([], ignored=bool(there), done=True)
         case "empty":
-            made = Opened([], done=True)
+            made = OpenedFolder([], done=True)
             if there:
                 raise refuse(root)
     target = _path(root, order.life)
@@ -122,10 +117,10 @@ def look(order: Order, refuse: Refuse, is_data: Callable[[str], bool] = everythi
     finally:
         draft.unlink(missing_ok=True)
     sync(target.parent)
-    return find(root, order.life) or made
+    return OpenedFolder.find(root, order.life) or made
 
 
-def clear(order: Order, opened: Opened) -> None:
+def clear(order: FolderOrder, opened: OpenedFolder) -> None:
     """Remove the files that a life found, unless that was done."""
     if opened.done:
         return
@@ -194,7 +189,7 @@ def _seen(path: Path) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _store(target: Path, opened: Opened) -> Path:
+def _store(target: Path, opened: OpenedFolder) -> Path:
     draft = target.with_name(f".{target.name}.{os.getpid()}.{time.monotonic_ns()}")
     with draft.open("x") as file:
         json.dump(asdict(opened), file)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from holdfast.connectors.files.archives import BROKEN, lines, members, text_of, uncompressed
-from holdfast.connectors.files.format import Archive, Codec, Format
+from holdfast.connectors.files.format import Archive, Codec, FileFormat
 from holdfast.connectors.files.formats.cell_rows import CellRows
 from holdfast.connectors.files.formats.excel import sheet_rows
 from holdfast.connectors.files.formats.json_rows import JsonRows
@@ -32,7 +32,7 @@ class Reading:
 
     files: tuple[str, ...]
     root: str
-    format: Format
+    format: FileFormat
     archive: Archive
     codec: Codec
     encoding: str
@@ -95,7 +95,7 @@ def _file(reading: Reading, number: int, judge: SplitJudge | None) -> Iterator[p
     for name, stream in members(path, reading.archive, reading.format):
         place = path if reading.archive in (Archive.NONE, Archive.GZ) else f"{path}!{name}"
         data = uncompressed(stream, reading.codec, place)
-        if reading.format is Format.BINARY:
+        if reading.format is FileFormat.BINARY:
             rows = _binary(reading, data, _relative(reading, path, name))
             yield from _batches(rows, ("data", "relativePath", "partIndex"), _BINARY, values)
             continue
@@ -121,9 +121,9 @@ def _lines(reading: Reading, data: Any, place: str) -> Iterator[tuple[int, str]]
 
 def _numbered(reading: Reading, data: Any, place: str) -> Iterator[tuple[int, Any]]:
     """Yield rows of a file with their numbers."""
-    if reading.format is Format.EXCEL:
+    if reading.format is FileFormat.EXCEL:
         return sheet_rows(data.read(), reading.sheet, reading.skip, place)
-    if reading.format is Format.XML:
+    if reading.format is FileFormat.XML:
         return element_rows(
             data, reading.xml_row_tag, reading.xml_attributes, reading.columns,
             reading.encoding, place,

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from holdfast.connect.rejects import ROW_CHARS_MAX, shown
 from holdfast.connectors.files.discovery import DEFAULT_PARTITION
-from holdfast.connectors.files.format import Format
+from holdfast.connectors.files.format import FileFormat
 from holdfast.connectors.files.formats.excel import Workbook
 from holdfast.connectors.files.formats.xml import Document
 from holdfast.errors import UserError
@@ -43,7 +43,7 @@ class Plan:
     """All a Python writer must know; plain data, sent to Spark's workers."""
 
     folder: str
-    format: Format
+    format: FileFormat
     helpers: int
     rows_max: int
     encoding: str
@@ -67,13 +67,13 @@ def write_in_python(
         folder, options.format, helpers, options.rows_max, options.encoding, options.sheet_name,
         options.sheet_max_rows, options.xml_root_tag, options.xml_row_tag,
         bool(options.xml_use_attr_format),
-        options.spark_codec if options.format is Format.PARQUET else "none",
+        options.spark_codec if options.format is FileFormat.PARQUET else "none",
     )  # fmt: skip
-    if options.format is Format.PARQUET and helpers:
+    if options.format is FileFormat.PARQUET and helpers:
         names = [c for c in rows.columns if c.startswith("__p")]
         rest = [c for c in rows.columns if c not in names]
         rows = rows.select(*names, *rest).sortWithinPartitions(*names)
-    writer = _Binary(plan) if options.format is Format.BINARY else _Writer(plan)
+    writer = _Binary(plan) if options.format is FileFormat.BINARY else _Writer(plan)
     result = rows.mapInArrow(writer, RESULT).toArrow()
     if not result.num_rows and options.create_empty_file_when_no_data:
         return {_Writer(plan).empty(rows.columns[helpers:]): 0}
@@ -159,9 +159,9 @@ class _Writer:
         path.parent.mkdir(parents=True, exist_ok=True)
         plan = self.plan
         match plan.format:
-            case Format.EXCEL:
+            case FileFormat.EXCEL:
                 return Workbook(path, schema.names, plan.sheet_name, plan.sheet_max_rows)
-            case Format.XML:
+            case FileFormat.XML:
                 return Document(
                     path, schema.names, plan.root_tag, plan.row_tag, plan.attributes,
                     plan.encoding,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from enum import StrEnum
 from typing import Literal
 
 from holdfast.connect.options import option, options
@@ -13,33 +12,17 @@ from holdfast.connectors.files.format import (
     LINES,
     SPARK_CODECS,
     Codec,
-    Format,
+    FileFormat,
     is_utf8,
     python_encoding,
 )
 from holdfast.connectors.files.names import TRANSACTION, UUID, java_time
 from holdfast.connectors.files.source_options import TEXT_DELIMITER
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
+from holdfast.connectors.save_modes import DataSaveMode, SchemaSaveMode
 from holdfast.model.tree import Plain
 
 DIR_EXPRESSION = "${k0}=${v0}/${k1}=${v1}/.../${kn}=${vn}/"
-
-
-class SchemaSaveMode(StrEnum):
-    """What to do about the folder before the first row."""
-
-    RECREATE_SCHEMA = "RECREATE_SCHEMA"
-    CREATE_SCHEMA_WHEN_NOT_EXIST = "CREATE_SCHEMA_WHEN_NOT_EXIST"
-    ERROR_WHEN_SCHEMA_NOT_EXIST = "ERROR_WHEN_SCHEMA_NOT_EXIST"
-    IGNORE = "IGNORE"
-
-
-class DataSaveMode(StrEnum):
-    """What to do about files that are there before the first row."""
-
-    DROP_DATA = "DROP_DATA"
-    APPEND_DATA = "APPEND_DATA"
-    ERROR_WHEN_DATA_EXISTS = "ERROR_WHEN_DATA_EXISTS"
 
 
 @options
@@ -50,7 +33,7 @@ class LocalFileSinkOptions(MarkDoneOptions):
     path: str = option(identity=local_path)
     #: Ignored: files are written out of sight inside `path`, so that they need not be copied.
     tmp_path: str = "/tmp/seatunnel"
-    file_format_type: Format = Format.CSV  #: What the files hold.
+    file_format_type: FileFormat = FileFormat.CSV  #: What the files hold.
     custom_filename: bool = False  #: Whether you name the files; `file_name_expression` does.
     #: The names of files; may hold `${transactionId}`, `${now}` and `${uuid}`.
     file_name_expression: str = TRANSACTION
@@ -129,14 +112,14 @@ class LocalFileSinkOptions(MarkDoneOptions):
                 f"compress_codec = {self.codec} cannot be written in {kind} files."
                 f" Good values: {good}.",
             )
-        if kind is Format.XML and self.xml_use_attr_format is None:
+        if kind is FileFormat.XML and self.xml_use_attr_format is None:
             yield "xml_use_attr_format", "xml files need xml_use_attr_format: true or false."
-        if kind is Format.BINARY and self.create_empty_file_when_no_data:
+        if kind is FileFormat.BINARY and self.create_empty_file_when_no_data:
             yield (
                 "create_empty_file_when_no_data",
                 "binary files are copies: none can be made up where there is no data.",
             )
-        if kind is Format.BINARY and self.partition_by:
+        if kind is FileFormat.BINARY and self.partition_by:
             yield "partition_by", "binary files keep their own folders; remove partition_by."
         if self.parquet_avro_write_fixed_as_int96:
             yield (
@@ -145,7 +128,7 @@ class LocalFileSinkOptions(MarkDoneOptions):
             )
         if (
             self.enable_header_write
-            and kind is Format.TEXT
+            and kind is FileFormat.TEXT
             and self.codec not in (Codec.NONE, Codec.LZO, Codec.GZIP)
         ):
             yield "enable_header_write", "a header needs compress_codec none, lzo or gzip."
@@ -167,7 +150,7 @@ class LocalFileSinkOptions(MarkDoneOptions):
         return end.encode(encoding, "replace") == end.encode() and "\n".encode(encoding) == b"\n"
 
     @property
-    def format(self) -> Format:
+    def format(self) -> FileFormat:
         """What the files hold."""
         return self.file_format_type
 
@@ -184,7 +167,7 @@ class LocalFileSinkOptions(MarkDoneOptions):
     @property
     def spark_codec(self) -> str:
         """What Spark's writer calls the codec."""
-        if self.compress_codec is None and self.format in (Format.PARQUET, Format.ORC):
+        if self.compress_codec is None and self.format in (FileFormat.PARQUET, FileFormat.ORC):
             return "snappy"
         return SPARK_CODECS[self.format][self.codec]
 
@@ -193,7 +176,7 @@ class LocalFileSinkOptions(MarkDoneOptions):
         """What stands between two fields of a line."""
         if self.field_delimiter is not None:
             return self.field_delimiter
-        return "," if self.format is Format.CSV else TEXT_DELIMITER
+        return "," if self.format is FileFormat.CSV else TEXT_DELIMITER
 
     @property
     def rows_max(self) -> int:

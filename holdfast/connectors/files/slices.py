@@ -12,21 +12,33 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from holdfast.connect.source import END, IDLE, NoSlice, Slice
-from holdfast.connectors.files.discovery import Found
+from holdfast.connectors.files.discovery import FoundFile
 from holdfast.model.tree import Plain
 
 BYTES_PER_ROW = 100
 """A guess, to fill a slice with about as many rows as it may have."""
 
-Listing = Sequence[Sequence[Found]]
+ROWS_MAX = 1_000_000
+"""About how many rows a slice takes where a checkpointing job names no number."""
+
+Listing = Sequence[Sequence[FoundFile]]
 
 
-def everything(listing: Listing, names: Sequence[Sequence[str]]) -> Slice:
-    """Return one slice with every file of every table."""
+def once(
+    listing: Listing, names: Sequence[Sequence[str]], position: Plain, rows: int | None,
+    checkpointing: bool,
+) -> Slice | NoSlice:  # fmt: skip
+    """Return the next files of a bounded source, about `rows` rows of them, or all at once."""
+    if position is None and (rows is None or not checkpointing):
+        return _everything(listing, names)
+    return _in_order(listing, names, position, rows or ROWS_MAX)
+
+
+def _everything(listing: Listing, names: Sequence[Sequence[str]]) -> Slice:
     return Slice(_content(listing, names), {"done": True})
 
 
-def in_order(
+def _in_order(
     listing: Listing, names: Sequence[Sequence[str]], position: Plain, rows: int
 ) -> Slice | NoSlice:
     """Return the next files by table and path, about `rows` rows of them, at least one file."""
@@ -34,14 +46,14 @@ def in_order(
     if place.get("done"):
         return END
     if not any(listing):
-        return everything(listing, names)
+        return _everything(listing, names)
     table, after = place.get("table", 0), place.get("after", "")
     assert isinstance(table, int) and isinstance(after, str)
     for number in range(table, len(listing)):
         left = [f for f in listing[number] if number > table or f.path > after]
         if left:
             taken = _within(left, rows)
-            chosen: list[Sequence[Found]] = [[] for _ in listing]
+            chosen: list[Sequence[FoundFile]] = [[] for _ in listing]
             chosen[number] = taken
             return Slice(_content(chosen, names), {"table": number, "after": taken[-1].path})
     return END
@@ -59,7 +71,7 @@ def as_they_come(
     the later one.  Whatever arrives after a look that saw a file is not older than that file.
     """
     marks = _marks(position, len(listing))
-    chosen: list[Sequence[Found]] = []
+    chosen: list[Sequence[FoundFile]] = []
     for number, (files, mark) in enumerate(zip(listing, marks, strict=True)):
         new = sorted((f for f in files if _is_new(f, mark)), key=lambda f: (f.changed_ns, f.path))
         seen = frozenset(earlier[number]) if earlier else frozenset()
@@ -89,20 +101,20 @@ def _marks(position: Plain, count: int) -> list[Mark]:
     return marks + [(0, frozenset())] * (count - len(marks))
 
 
-def _is_new(file: Found, mark: Mark) -> bool:
+def _is_new(file: FoundFile, mark: Mark) -> bool:
     ns, paths = mark
     return file.changed_ns > ns or (file.changed_ns == ns and file.path not in paths)
 
 
-def _mark(read: Sequence[Found], mark: Mark) -> Plain:
+def _mark(read: Sequence[FoundFile], mark: Mark) -> Plain:
     ns, paths = mark
     last = max((f.changed_ns for f in read), default=ns)
     same = {f.path for f in read if f.changed_ns == last} | (paths if last == ns else frozenset())
     return {"ns": last, "paths": [*sorted(same)]}
 
 
-def _within(files: Sequence[Found], rows: int) -> list[Found]:
-    taken: list[Found] = []
+def _within(files: Sequence[FoundFile], rows: int) -> list[FoundFile]:
+    taken: list[FoundFile] = []
     for file in files:
         rows -= file.size // BYTES_PER_ROW + 1
         if taken and rows < 0:

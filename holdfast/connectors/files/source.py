@@ -10,18 +10,17 @@ from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.source import Budget, NoSlice, Slice, Source
 from holdfast.connectors.files.declared_columns import kept
 from holdfast.connectors.files.discovery import (
-    Found,
+    FoundFile,
     came_whole,
     find_files,
     local_path,
     partition_names,
 )
-from holdfast.connectors.files.format import COLUMNAR, Format
-from holdfast.connectors.files.formats.delimited import DELIMITED, delimited_rows
+from holdfast.connectors.files.format import COLUMNAR, FileFormat
 from holdfast.connectors.files.formats.parquet import parquet_batches
-from holdfast.connectors.files.reading import read_files
+from holdfast.connectors.files.reading import DELIMITED, delimited_rows, read_files
 from holdfast.connectors.files.reasons import why
-from holdfast.connectors.files.slices import as_they_come, everything, in_order
+from holdfast.connectors.files.slices import as_they_come, once
 from holdfast.connectors.files.source_options import FileTable, LocalFileSourceOptions
 from holdfast.connectors.files.typed import TYPED, read_typed
 from holdfast.errors import UserError
@@ -38,9 +37,6 @@ CHOOSING = (
     "file_filter_modified_start", "file_filter_modified_end",
 )  # fmt: skip
 """The options that say which files of a folder are read."""
-
-ROWS_MAX = 1_000_000
-"""About how many rows a slice takes where a checkpointing job names no number."""
 
 BINARY_COLUMNS: tuple[Column, ...] = (
     Column("data", Type("bytes")),
@@ -75,7 +71,7 @@ schema { fields { id = bigint, name = string } }
     """
 
     _by_arrow = True
-    _found: list[list[Found]] | None = None
+    _found: list[list[FoundFile]] | None = None
 
     @classmethod
     def basis(
@@ -121,12 +117,10 @@ schema { fields { id = bigint, name = string } }
         """Return which of the files come next that were there when this attempt began."""
         if self._found is None:
             self._found = self._look()
-        listing, names = self._found, self._names(self._found)
-        if position is None and (budget.rows is None or not self.context.checkpointing):
-            return everything(listing, names)
-        return in_order(listing, names, position, budget.rows or ROWS_MAX)
+        names = self._names(self._found)
+        return once(self._found, names, position, budget.rows, self.context.checkpointing)
 
-    def _names(self, listing: list[list[Found]]) -> list[list[str]]:
+    def _names(self, listing: list[list[FoundFile]]) -> list[list[str]]:
         tables = self.options.tables
         return [partition_names(t, found) for t, found in zip(tables, listing, strict=True)]
 
@@ -145,7 +139,7 @@ schema { fields { id = bigint, name = string } }
         self._by_arrow = False
         return True
 
-    def _look(self) -> list[list[Found]]:
+    def _look(self) -> list[list[FoundFile]]:
         return [find_files(table) for table in self.options.tables]
 
     @property
@@ -177,7 +171,7 @@ schema { fields { id = bigint, name = string } }
 
     def _known(self, options: FileTable) -> Table | None:
         table = options.table()
-        if options.format is Format.BINARY:
+        if options.format is FileFormat.BINARY:
             columns = BINARY_COLUMNS
         elif options.declared:
             columns = tuple(c for _, c in kept(options))

@@ -16,7 +16,7 @@ from holdfast.connectors.files.format import (
     SKIPPING,
     Archive,
     Codec,
-    Format,
+    FileFormat,
     python_encoding,
 )
 from holdfast.connectors.files.times import pattern_of
@@ -35,7 +35,7 @@ class FileTable:
     #: The file or folder to read; folders are read with all folders below them.
     path: str = option("", identity=local_path)
     #: What the files hold.
-    file_format_type: Format | None = option(None, aliases=("format",))
+    file_format_type: FileFormat | None = option(None, aliases=("format",))
     #: The columns of the table.  Needed for json, excel and xml; text and csv without it give
     #: one column `content` with the whole line; parquet and orc files know their own columns.
     schema: Schema | None = None
@@ -106,7 +106,7 @@ class FileTable:
         if not self.path:
             yield "path", "required option 'path' is missing: name a file or folder to read."
         if not self.file_format_type:
-            good = ", ".join(Format)
+            good = ", ".join(FileFormat)
             yield "file_format_type", f"required option 'file_format_type' is missing: {good}."
             return
         yield from self._schema_problems()
@@ -115,7 +115,7 @@ class FileTable:
         yield from self._filter_problems()
 
     def _schema_problems(self) -> Iterator[tuple[str, str]]:
-        if self.format in (Format.JSON, Format.EXCEL, Format.XML) and not self.declared:
+        if self.format in (FileFormat.JSON, FileFormat.EXCEL, FileFormat.XML) and not self.declared:
             yield "schema", f"{self.format} files do not tell their columns: give schema.fields."
         columns = self.schema.table.names if self.schema else ()
         if self.read_columns and self.format in LINES and not columns:
@@ -124,7 +124,7 @@ class FileTable:
             if columns and name not in columns:
                 known = ", ".join(columns)
                 yield "read_columns", f"read_columns: no column '{name}'. Columns: {known}."
-        if self.csv_use_header_line and not (self.format is Format.CSV and self.declared):
+        if self.csv_use_header_line and not (self.format is FileFormat.CSV and self.declared):
             yield (
                 "csv_use_header_line",
                 "csv_use_header_line needs csv files and schema.fields.",
@@ -133,9 +133,9 @@ class FileTable:
     def _reader_problems(self) -> Iterator[tuple[str, str]]:
         if python_encoding(self.encoding) is None:
             yield "encoding", f"encoding = '{self.encoding}' is not known. Try UTF-8 or GBK."
-        if self.format is Format.XML and not self.xml_row_tag:
+        if self.format is FileFormat.XML and not self.xml_row_tag:
             yield "xml_row_tag", "xml files need xml_row_tag: the element that is a row."
-        if self.format is Format.XML and self.xml_use_attr_format is None:
+        if self.format is FileFormat.XML and self.xml_use_attr_format is None:
             yield "xml_use_attr_format", "xml files need xml_use_attr_format: true or false."
         if self.compress_codec not in READABLE and self.format not in COLUMNAR:
             good = ", ".join(READABLE)
@@ -149,7 +149,7 @@ class FileTable:
                 "archive_compress_codec",
                 f"{self.format} files cannot be read from inside an archive. Unpack it first.",
             )
-        if self.format in (Format.CSV, Format.TEXT):
+        if self.format in (FileFormat.CSV, FileFormat.TEXT):
             yield from self._dialect_problems()
 
     def _dialect_problems(self) -> Iterator[tuple[str, str]]:
@@ -191,7 +191,7 @@ class FileTable:
                 yield name, f"{name} = '{text}' is no time. Write it as 2024-01-31 16:00:00."
 
     @property
-    def format(self) -> Format:
+    def format(self) -> FileFormat:
         """The format, once `problems` has found none."""
         assert self.file_format_type is not None
         return self.file_format_type
@@ -206,14 +206,14 @@ class FileTable:
         """What stands between two fields of a line."""
         if self.field_delimiter is not None:
             return self.field_delimiter
-        return "," if self.format is Format.CSV else TEXT_DELIMITER
+        return "," if self.format is FileFormat.CSV else TEXT_DELIMITER
 
     @property
     def quote(self) -> str | None:
         """What encloses fields."""
         if self.quote_char is not None:
             return self.quote_char or None
-        return '"' if self.format is Format.CSV else None
+        return '"' if self.format is FileFormat.CSV else None
 
     def table(self) -> Table:
         """Return the table as far as these options tell."""

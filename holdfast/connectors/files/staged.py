@@ -20,7 +20,7 @@ from holdfast.connectors.files.archives import (
     uncompressed,
 )
 from holdfast.connectors.files.discovery import DEFAULT_PARTITION
-from holdfast.connectors.files.format import LINES, Codec, Format
+from holdfast.connectors.files.format import LINES, Codec, FileFormat
 from holdfast.connectors.files.names import partition_folder
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ SMALL = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """A staged file: its path in the staging folder, rows (-1: unknown) and bytes."""
 
     path: str
@@ -44,7 +44,7 @@ class Part:
 
 def staged_parts(
     folder: Path, options: "LocalFileSinkOptions", counted: dict[str, int], header: bytes
-) -> list[Part]:
+) -> list[FilePart]:
     """Return every staged file that has rows; all of them, if empty files are wanted."""
     parts = sorted(_found(folder, options, counted, header), key=lambda p: p.path)
     full = [p for p in parts if p.rows]
@@ -53,7 +53,7 @@ def staged_parts(
     return parts[:1]
 
 
-def folder_of(part: Part, options: "LocalFileSinkOptions", keys: tuple[str, ...]) -> str:
+def folder_of(part: FilePart, options: "LocalFileSinkOptions", keys: tuple[str, ...]) -> str:
     """Return the partition folder a staged file belongs into; nothing without partitions."""
     values = [
         _value(piece.partition("=")[2])
@@ -91,17 +91,17 @@ def prepend(path: Path, line: bytes, codec: Codec) -> None:
 
 def _found(
     folder: Path, options: "LocalFileSinkOptions", counted: dict[str, int], header: bytes
-) -> Iterator[Part]:
+) -> Iterator[FilePart]:
     for where, _, names in os.walk(folder):
         for name in names:
-            if name.startswith((".", "_")) and options.format is not Format.BINARY:
+            if name.startswith((".", "_")) and options.format is not FileFormat.BINARY:
                 continue
             path = Path(where) / name
             below = str(path.relative_to(folder))
             if counted and below not in counted:
                 continue  # left by a task that ran twice
             size = path.stat().st_size
-            yield Part(below, _rows(path, size, options, counted.get(below), header), size)
+            yield FilePart(below, _rows(path, size, options, counted.get(below), header), size)
 
 
 def _rows(
@@ -109,9 +109,9 @@ def _rows(
 ) -> int:
     if counted is not None:
         return counted
-    if options.format is Format.PARQUET:
+    if options.format is FileFormat.PARQUET:
         return int(pq.read_metadata(path).num_rows)
-    if options.format is Format.ORC:
+    if options.format is FileFormat.ORC:
         return int(orc.ORCFile(str(path)).nrows)
     if options.format in LINES and _is_empty(path, size, options, header):
         return 0

@@ -45,7 +45,7 @@ _DAYS_LEAST = -719_162
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class TextNotation:
     """How texts stand for values.
 
     `separators` stand between the parts of nested values, outermost first.
@@ -96,7 +96,7 @@ def arrow_type(kind: Type) -> Any:
     return ARROW[kind.kind]
 
 
-def parser_type(kind: Type, writing: Writing) -> Any:
+def parser_type(kind: Type, writing: TextNotation) -> Any:
     """Return the type that Arrow's csv parser gives a column of this type at first: often text."""
     timed = kind.kind in ("date", "timestamp")
     plain = kind.kind in ARROW and (not timed or writing.usual)
@@ -117,7 +117,7 @@ def doubtful(column: Any, kind: Type) -> bool:
 
 
 def converted(
-    texts: Any, kind: Type, writing: Writing, nulled: bool = False
+    texts: Any, kind: Type, writing: TextNotation, nulled: bool = False
 ) -> tuple[Any, list[int]]:
     """Return the values of a column of texts, and the numbers of those that stand for none.
 
@@ -140,7 +140,7 @@ def converted(
     return pa.array(made, arrow_type(kind)), wrong
 
 
-def _with_nulls(texts: Any, kind: Type, writing: Writing) -> Any:
+def _with_nulls(texts: Any, kind: Type, writing: TextNotation) -> Any:
     """Turn texts that stand for null into nulls."""
     blank = kind.kind not in ("string", "bytes")
     nothing, null_format = pa.scalar(""), writing.null_format
@@ -150,7 +150,7 @@ def _with_nulls(texts: Any, kind: Type, writing: Writing) -> Any:
     return pc.if_else(empty, pa.scalar(None, texts.type), texts)
 
 
-def _at_once(texts: Any, kind: Type, writing: Writing) -> Any:
+def _at_once(texts: Any, kind: Type, writing: TextNotation) -> Any:
     """Return the values if Arrow is sure to follow the rule; None if it is not."""
     wanted = arrow_type(kind)
     try:
@@ -203,7 +203,7 @@ def _by_strptime(texts: Any, java: str, wanted: Any) -> Any:
     return moments.cast(wanted)
 
 
-def _reader(kind: Type, writing: Writing, level: int = 0) -> Callable[[str], Any]:
+def _reader(kind: Type, writing: TextNotation, level: int = 0) -> Callable[[str], Any]:
     """Return what reads one text of a type; it raises ValueError for one that is no value."""
     match kind.kind:
         case "string":
@@ -226,7 +226,7 @@ def _reader(kind: Type, writing: Writing, level: int = 0) -> Callable[[str], Any
     return lambda text: read(text.strip(BLANKS), kind, writing)
 
 
-def _part(kind: Type, writing: Writing, level: int) -> Callable[[str], Any]:
+def _part(kind: Type, writing: TextNotation, level: int) -> Callable[[str], Any]:
     """Return what reads a part of a nested value: blank is null."""
     read = _reader(kind, writing, level)
 
@@ -236,13 +236,13 @@ def _part(kind: Type, writing: Writing, level: int) -> Callable[[str], Any]:
     return part
 
 
-def _array(kind: Type, writing: Writing, level: int) -> Callable[[str], Any]:
+def _array(kind: Type, writing: TextNotation, level: int) -> Callable[[str], Any]:
     separator = writing.separators[level + 1]
     part = _part(kind.parts[0], writing, level + 1)
     return lambda text: [part(t) for t in text.rstrip(separator).split(separator)]
 
 
-def _map(kind: Type, writing: Writing, level: int) -> Callable[[str], Any]:
+def _map(kind: Type, writing: TextNotation, level: int) -> Callable[[str], Any]:
     between, inside = writing.separators[level + 1 : level + 3]
     key, value = (_part(p, writing, level + 1) for p in kind.parts)
 
@@ -259,7 +259,7 @@ def _map(kind: Type, writing: Writing, level: int) -> Callable[[str], Any]:
     return read
 
 
-def _row(kind: Type, writing: Writing, level: int) -> Callable[[str], Any]:
+def _row(kind: Type, writing: TextNotation, level: int) -> Callable[[str], Any]:
     separator = writing.separators[level + 1]
     parts = [(name, _part(part, writing, level + 1)) for name, part in kind.fields]
 
@@ -309,13 +309,13 @@ def _element(number: Any) -> float:
     return float(number)
 
 
-def _boolean(text: str, _kind: Type, _writing: Writing) -> bool:
+def _boolean(text: str, _kind: Type, _writing: TextNotation) -> bool:
     if (low := text.lower()) in ("true", "false"):
         return low == "true"
     raise ValueError(text)
 
 
-def _whole(text: str, kind: Type, _writing: Writing | None = None) -> int:
+def _whole(text: str, kind: Type, _writing: TextNotation | None = None) -> int:
     if not _WHOLE.fullmatch(text) or len(text) > 100:
         raise ValueError(text)
     value, limit = int(text), 1 << (WHOLE[kind.kind] - 1)
@@ -324,7 +324,7 @@ def _whole(text: str, kind: Type, _writing: Writing | None = None) -> int:
     return value
 
 
-def _floating(text: str, kind: Type, _writing: Writing) -> float:
+def _floating(text: str, kind: Type, _writing: TextNotation) -> float:
     if _NOT_FINITE.fullmatch(text):
         return float(text)
     if not _NUMBER.fullmatch(text):
@@ -336,7 +336,7 @@ def _floating(text: str, kind: Type, _writing: Writing) -> float:
     return value
 
 
-def _decimal(text: str, kind: Type, _writing: Writing) -> Decimal:
+def _decimal(text: str, kind: Type, _writing: TextNotation) -> Decimal:
     if not _NUMBER.fullmatch(text):
         raise ValueError(text)
     return exact_decimal(Decimal(text), kind)
@@ -351,7 +351,7 @@ def _timed(
     return found
 
 
-def _date(text: str, kind: Type, writing: Writing) -> Any:
+def _date(text: str, kind: Type, writing: TextNotation) -> Any:
     try:
         return _timed(text, writing.date_format, DATE, USUAL_DATES).date()
     except ValueError:
@@ -361,25 +361,25 @@ def _date(text: str, kind: Type, writing: Writing) -> Any:
         return moment.date()
 
 
-def _timestamp(text: str, _kind: Type, writing: Writing) -> datetime:
+def _timestamp(text: str, _kind: Type, writing: TextNotation) -> datetime:
     found = _timed(text, writing.datetime_format, DATETIME, USUAL_MOMENTS)
     if found.zone is not None and "X" not in writing.datetime_format.upper():
         raise ValueError(text)
     return found.moment()
 
 
-def _instant(text: str, _kind: Type, writing: Writing) -> datetime:
+def _instant(text: str, _kind: Type, writing: TextNotation) -> datetime:
     return _timed(text, writing.datetime_format, DATETIME, USUAL_MOMENTS).instant()
 
 
-def _time(text: str, _kind: Type, writing: Writing) -> int:
+def _time(text: str, _kind: Type, writing: TextNotation) -> int:
     """Return nanoseconds: what Arrow makes of Python's times has no more than microseconds."""
     found = _timed(text, writing.time_format, TIME, USUAL_TIMES).time()
     seconds = (found.hour * 60 + found.minute) * 60 + found.second
     return (seconds * 1_000_000 + found.microsecond) * 1000
 
 
-_SCALARS: dict[str, Callable[[str, Type, Writing], Any]] = {
+_SCALARS: dict[str, Callable[[str, Type, TextNotation], Any]] = {
     "boolean": _boolean,
     "whole": _whole,
     "float": _floating,

@@ -12,7 +12,7 @@ from holdfast.connect.rejects import Rejects, RowErrors
 from holdfast.connect.rows import Rows
 from holdfast.connectors.files.declared_columns import kept
 from holdfast.connectors.files.discovery import local_path
-from holdfast.connectors.files.format import Archive, Codec, Format, is_utf8, python_encoding
+from holdfast.connectors.files.format import Archive, Codec, FileFormat, is_utf8, python_encoding
 from holdfast.connectors.files.formats.cell_rows import CellRows
 from holdfast.connectors.files.formats.json import JsonReader
 from holdfast.connectors.files.formats.json_rows import JsonRows
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from holdfast.connectors.files.source_options import FileTable
 
-TYPED = (Format.JSON, Format.EXCEL, Format.XML)
+TYPED = (FileFormat.JSON, FileFormat.EXCEL, FileFormat.XML)
 """Formats that are read here."""
 
 
@@ -48,7 +48,7 @@ def read_typed(
     made = table.table().with_columns(columns)
     ddl = ", ".join(f"{quote(c.name)} {c.type.ddl}" for c in columns)
     order = tuple(c.name for c in columns)
-    is_json = table.format is Format.JSON
+    is_json = table.format is FileFormat.JSON
     spelling = Spelling(table.date_format, table.datetime_format, table.time_format, is_json)
     if not files:
         return Rows(made, spark.createDataFrame([], ddl))

@@ -12,7 +12,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from holdfast.connectors.files.archives import LzoReader, members, uncompressed
-from holdfast.connectors.files.format import Archive, Codec, Format
+from holdfast.connectors.files.format import Archive, Codec, FileFormat
 from holdfast.errors import UserError
 
 CHUNK_BYTES = 4 << 20
@@ -24,7 +24,7 @@ ENDINGS = (".gz", ".bz2", ".deflate", ".snappy", ".lz4", ".lzo", ".zst", ".zstd"
 class Packing:
     """How files are packed, as their table's options say."""
 
-    format: Format
+    format: FileFormat
     archive: Archive = Archive.NONE
     codec: Codec = Codec.NONE
 

@@ -1,11 +1,16 @@
-"""The LocalFile sink."""
+"""The LocalFile sink, and what its folder must be like before the first row."""
 
+import os
+import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.connect.plugin import problems_of
+from holdfast.connect.rights import may_not
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import (
     ANYBODY,
@@ -21,16 +26,22 @@ from holdfast.connect.sink import (
 )
 from holdfast.connectors.files.committer import VERSION, StagedFiles, abort, commit
 from holdfast.connectors.files.discovery import partitions_of
-from holdfast.connectors.files.format import Format
+from holdfast.connectors.files.format import FileFormat
 from holdfast.connectors.files.names import file_name
-from holdfast.connectors.files.opening import HIDDEN, Order, order_of
-from holdfast.connectors.files.save_mode import look_at_folder, mode_of, prepare_folder
+from holdfast.connectors.files.opening import HIDDEN, FolderOrder, Mode, OpenedFolder, has_data
 from holdfast.connectors.files.sink_options import LocalFileSinkOptions
-from holdfast.connectors.files.staged import Part, folder_of, prepend, staged_parts
+from holdfast.connectors.files.staged import FilePart, folder_of, prepend, staged_parts
 from holdfast.connectors.files.sweep import remove_tree, safe, sweep
-from holdfast.connectors.files.writing import Layout, csv_by_spark, header_of, layout_of, stage
-from holdfast.connectors.lake.location import Location, look_around
+from holdfast.connectors.files.writing import (
+    PartitionedColumns,
+    csv_by_spark,
+    header_of,
+    layout_of,
+    stage,
+)
+from holdfast.connectors.lake.location import Location, look_around, refuse_unwritable
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
+from holdfast.connectors.save_modes import DataSaveMode, SchemaSaveMode, data_exists, staged_content
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
@@ -69,7 +80,7 @@ file_format_type = parquet
     def refuse(self, table: Table) -> None:
         """Raise UserError where rows with these columns cannot be written."""
         options = self.options_for(table)
-        if table.columns and options.format is not Format.BINARY:
+        if table.columns and options.format is not FileFormat.BINARY:
             layout_of(options, table.names, table)
 
     def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
@@ -93,7 +104,7 @@ file_format_type = parquet
             new = options.root not in known
             prepare_folder(options, opening.life, new)
             if mode and new:
-                order = Order(options.root, opening.life, mode)
+                order = FolderOrder(options.root, opening.life, mode)
                 orders[options.root] = order.committable(str(table.path))
         return list(orders.values())
 
@@ -114,7 +125,7 @@ file_format_type = parquet
     def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Move staged files to where readers see them."""
         staged = [_staged(c) for c in committables if not c.opening]
-        commit(identifier, staged, [order_of(c) for c in committables if c.opening])
+        commit(identifier, staged, [FolderOrder.of(c) for c in committables if c.opening])
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
@@ -168,7 +179,7 @@ file_format_type = parquet
             options.root,
             below,
             tuple((f"{below}/{source}", target) for source, target in files),
-            options.format is Format.BINARY,
+            options.format is FileFormat.BINARY,
         )
         known = -1 if any(p.rows < 0 for p in parts) else sum(p.rows for p in parts)
         size = sum(p.bytes for p in parts)
@@ -176,10 +187,14 @@ file_format_type = parquet
 
 
 def _renames(
-    parts: list[Part], options: LocalFileSinkOptions, layout: Layout, staging: Staging, first: int
+    parts: list[FilePart],
+    options: LocalFileSinkOptions,
+    layout: PartitionedColumns,
+    staging: Staging,
+    first: int,
 ) -> list[tuple[str, str]]:
     """Return (staged, final) paths; part numbers go on where another table's ended."""
-    if options.format is Format.BINARY:
+    if options.format is FileFormat.BINARY:
         return [(p.path, p.path) for p in parts]
     transaction = "_".join(
         safe(text)
@@ -200,9 +215,9 @@ def _renames(
 
 def _has_header(options: LocalFileSinkOptions) -> bool:
     """Say whether Spark's writer has put the column names in, or none belong there."""
-    if options.format is Format.CSV:
+    if options.format is FileFormat.CSV:
         return options.plain_text and csv_by_spark(options)
-    return options.format is not Format.TEXT
+    return options.format is not FileFormat.TEXT
 
 
 def _partitions(committable: Committable, keys: Sequence[str]) -> Iterator[Partition]:
@@ -218,10 +233,97 @@ def _partitions(committable: Committable, keys: Sequence[str]) -> Iterator[Parti
 
 
 def _staged(committable: Committable) -> StagedFiles:
-    if committable.version != VERSION:
+    return StagedFiles.from_plain(staged_content(LocalFileSink.name, committable, VERSION))
+
+
+TRIES = 3
+
+
+def mode_of(options: LocalFileSinkOptions) -> Mode | None:
+    """Return what the first commit does to the folder; None if it only adds files."""
+    if options.data_save_mode is DataSaveMode.ERROR_WHEN_DATA_EXISTS:
+        return "empty"
+    anew = options.schema_save_mode is SchemaSaveMode.RECREATE_SCHEMA
+    return "clear" if anew or options.data_save_mode is DataSaveMode.DROP_DATA else None
+
+
+def prepare_folder(options: LocalFileSinkOptions, life: str, new: bool) -> None:
+    """Make sure that the folder can be written, and make it if it is missing.
+
+    What the save modes forbid is looked for if the folder is `new` to the job.  Nothing in it is
+    changed.  Raises UserError where the job cannot run.
+    """
+    root = Path(options.root)
+    _refuse_root(root, options)
+    try:
+        if new:
+            _check_modes(root, options, life)
+        root.mkdir(parents=True, exist_ok=True)
+        _try_to_write(root)
+    except OSError as error:
         raise UserError(
-            f"LocalFile cannot commit what version {committable.version} of it has staged;"
-            f" this is version {VERSION}.",
-            code="sink.committable_version",
+            f"LocalFile cannot write to {root}: {_why(error, root)}", code="sink.path_unwritable"
+        ) from error
+
+
+def _why(error: OSError, root: Path) -> str:
+    if not isinstance(error, PermissionError):
+        return f"{error.strerror or error}. Check option path."
+    asked = Path(error.filename or root)
+    there = next(p for p in (asked, *asked.parents) if os.path.lexists(p))
+    return f"{may_not('write to', there)}. Give that user the right, or give another path."
+
+
+def look_at_folder(options: LocalFileSinkOptions) -> Iterator[str]:
+    """Yield why the folder cannot be made or written; nothing is made."""
+    root = Path(options.root)
+    yield from problems_of(
+        partial(_refuse_root, root, options),
+        partial(_check_readable, root, options),
+        partial(refuse_unwritable, "LocalFile", Location(str(root))),
+    )
+
+
+def _check_readable(root: Path, options: LocalFileSinkOptions) -> None:
+    """Raise UserError for what the save modes forbid, or if nobody can tell."""
+    try:
+        _check_modes(root, options, "")
+    except OSError as error:
+        raise UserError(
+            f"LocalFile cannot list {root}: {error.strerror or error}. Check who may read it.",
+            code="sink.path_unwritable",
+        ) from error
+
+
+def _refuse_root(root: Path, options: LocalFileSinkOptions) -> None:
+    if root.resolve() == Path(root.anchor):
+        raise UserError(
+            f"LocalFile will not write to {options.path}: that is the whole machine."
+            " Name a folder for this sink alone.",
+            code="sink.path_refused",
         )
-    return StagedFiles.from_plain(committable.content)
+
+
+def _check_modes(root: Path, options: LocalFileSinkOptions, life: str) -> None:
+    if options.schema_save_mode is SchemaSaveMode.ERROR_WHEN_SCHEMA_NOT_EXIST and not root.is_dir():
+        raise UserError(
+            f"LocalFile cannot write to {root}: the folder does not exist, and schema_save_mode"
+            " is ERROR_WHEN_SCHEMA_NOT_EXIST. Create it, or choose another mode.",
+            code="sink.schema_missing",
+        )
+    # What is there may be this life's own, through another sink: in that order.
+    if mode_of(options) == "empty" and has_data(root) and OpenedFolder.find(root, life) is None:
+        raise data_exists("LocalFile", root, "files")
+
+
+def _try_to_write(root: Path) -> None:
+    hidden = root / HIDDEN
+    for left in reversed(range(TRIES)):
+        hidden.mkdir(exist_ok=True)
+        try:
+            with tempfile.TemporaryFile(dir=hidden):
+                return
+        except FileNotFoundError:
+            # Another job has just swept up and removed the folder because it was empty.
+            if not left:
+                raise

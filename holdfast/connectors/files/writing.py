@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 
 from holdfast.connect.arrow_rows import ArrowRows
 from holdfast.connect.rows import Rows, aliased, projected
-from holdfast.connectors.files.format import Format
+from holdfast.connectors.files.format import FileFormat
 from holdfast.connectors.files.formats.xml import check_names
 from holdfast.connectors.files.python_writing import encoded_lines, write_in_python
-from holdfast.connectors.files.value_texts import Quoting, Writing, csv_line_sql, line_sql, text_sql
-from holdfast.connectors.files.values import SEPARATORS, literal
+from holdfast.connectors.files.values import (
+    SEPARATORS,
+    Quoting,
+    TextStyle,
+    line_sql,
+    literal,
+    text_sql,
+)
 from holdfast.connectors.json_text import (
     instant_text,
     json_ready,
@@ -47,14 +53,16 @@ SHEET_KINDS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "doub
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PartitionedColumns:
     """Which columns go into files, and which into the names of folders."""
 
     columns: tuple[str, ...]
     partitions: tuple[str, ...]
 
 
-def layout_of(options: "LocalFileSinkOptions", names: tuple[str, ...], table: Table) -> Layout:
+def layout_of(
+    options: "LocalFileSinkOptions", names: tuple[str, ...], table: Table
+) -> PartitionedColumns:
     """Return where each column goes.  Raises UserError for columns that do not exist."""
     wanted = _matched(options.sink_columns or list(names), names, "sink_columns", table)
     keys = _matched(options.partition_by or [], wanted, "partition_by", table)
@@ -71,13 +79,13 @@ def layout_of(options: "LocalFileSinkOptions", names: tuple[str, ...], table: Ta
             " Set is_partition_field_write_in_file = true.",
             code="sink.no_columns",
         )
-    if options.format is Format.XML:
+    if options.format is FileFormat.XML:
         check_names(wanted)
-    return Layout(wanted, keys)
+    return PartitionedColumns(wanted, keys)
 
 
 def stage(
-    rows: Rows, options: "LocalFileSinkOptions", layout: Layout, folder: str
+    rows: Rows, options: "LocalFileSinkOptions", layout: PartitionedColumns, folder: str
 ) -> dict[str, int]:
     """Write rows into a new folder; return the rows of files that Python has counted."""
     batches = _batches(rows, options, layout)
@@ -88,9 +96,11 @@ def stage(
     return _by_frame(rows.visible, options, layout, folder)
 
 
-def _batches(rows: Rows, options: "LocalFileSinkOptions", layout: Layout) -> ArrowRows | None:
+def _batches(
+    rows: Rows, options: "LocalFileSinkOptions", layout: PartitionedColumns
+) -> ArrowRows | None:
     """Return rows as tasks write them without Spark's engine; None if only Spark writes such."""
-    if rows.batches is None or options.format is not Format.PARQUET or layout.partitions:
+    if rows.batches is None or options.format is not FileFormat.PARQUET or layout.partitions:
         return None
     if options.parquet_avro_write_timestamp_as_int96 or options.create_empty_file_when_no_data:
         return None
@@ -99,7 +109,7 @@ def _batches(rows: Rows, options: "LocalFileSinkOptions", layout: Layout) -> Arr
 
 
 def _by_frame(
-    frame: "DataFrame", options: "LocalFileSinkOptions", layout: Layout, folder: str
+    frame: "DataFrame", options: "LocalFileSinkOptions", layout: PartitionedColumns, folder: str
 ) -> dict[str, int]:
     kinds = {f.name: from_spark(f.dataType.jsonValue()) for f in frame.schema.fields}
     helpers = [
@@ -110,29 +120,29 @@ def _by_frame(
         frame = frame.coalesce(1)
     columns = [(n, kinds[n]) for n in layout.columns]
     match options.format:
-        case Format.PARQUET if options.parquet_avro_write_timestamp_as_int96:
+        case FileFormat.PARQUET if options.parquet_avro_write_timestamp_as_int96:
             return write_in_python(_stored(frame, columns, helpers), options, folder, len(helpers))
-        case Format.PARQUET:
+        case FileFormat.PARQUET:
             _native(_stored(frame, columns, helpers), options, folder, len(helpers), {})
-        case Format.ORC:
+        case FileFormat.ORC:
             ready = partial(storable_in_orc, row=_row_of(columns))
             rows = _stored(frame, columns, helpers, ready)
             _native(rows, options, folder, len(helpers), PROLEPTIC)
-        case Format.CSV if options.plain_text and csv_by_spark(options):
+        case FileFormat.CSV if options.plain_text and csv_by_spark(options):
             extra = csv_options(options, len(columns)) | {
                 "header": str(options.enable_header_write).lower()
             }
             _native(_csv(frame, options, columns, helpers), options, folder, len(helpers), extra)
-        case Format.JSON if options.plain_text:
+        case FileFormat.JSON if options.plain_text:
             made = [f"{json_ready(quote(n), t)} AS {quote(n)}" for n, t in columns]
             rows = frame.selectExpr(*made, *helpers)
             extra = {"ignoreNullFields": "false", "lineSep": options.row_delimiter}
             _native(rows, options, folder, len(helpers), extra)
-        case Format.TEXT | Format.CSV | Format.JSON:
+        case FileFormat.TEXT | FileFormat.CSV | FileFormat.JSON:
             _lines(frame, options, columns, helpers, folder)
-        case Format.BINARY:
+        case FileFormat.BINARY:
             return write_in_python(_parts(frame), options, folder, 0)
-        case Format.EXCEL | Format.XML:
+        case FileFormat.EXCEL | FileFormat.XML:
             rows = frame.selectExpr(*helpers, *_cells(columns, options))
             if helpers:
                 rows = rows.sortWithinPartitions(*(f"{PARTITION}{i}" for i in range(len(helpers))))
@@ -140,10 +150,10 @@ def _by_frame(
     return {}
 
 
-def header_of(options: "LocalFileSinkOptions", layout: Layout) -> bytes:
+def header_of(options: "LocalFileSinkOptions", layout: PartitionedColumns) -> bytes:
     """Return the line of column names."""
     names = list(layout.columns)
-    if options.format is Format.CSV and options.csv_string_quote_mode != "NONE":
+    if options.format is FileFormat.CSV and options.csv_string_quote_mode != "NONE":
         names = [_quoting(options).quoted(name) for name in names]
     return (options.delimiter.join(names) + options.row_delimiter).encode(options.encoding)
 
@@ -214,10 +224,10 @@ def _lines(
 ) -> None:  # fmt: skip
     """Write lines that one expression makes of each row."""
     match options.format:
-        case Format.JSON:
+        case FileFormat.JSON:
             made = (f"{literal(n)}, {json_ready(quote(n), t)}" for n, t in columns)
             line = f"to_json(named_struct({', '.join(made)}), map('ignoreNullFields', 'false'))"
-        case Format.CSV if csv_by_spark(options):
+        case FileFormat.CSV if csv_by_spark(options):
             pairs = ", ".join(
                 f"{literal(k)}, {literal(v)}" for k, v in csv_options(options, len(columns)).items()
             )
@@ -225,8 +235,8 @@ def _lines(
             helpers = [f"{PARTITION}{i}" for i in range(len(helpers))]
             names = ", ".join(quote(n) for n, _ in columns)
             line = f"to_csv(struct({names}), map({pairs}))"
-        case Format.CSV if options.csv_string_quote_mode != "NONE":
-            line = csv_line_sql(columns, _writing(options, columns), _quoting(options))
+        case FileFormat.CSV if options.csv_string_quote_mode != "NONE":
+            line = _quoting(options).line_sql(columns, _writing(options, columns))
         case _:
             line = line_sql(columns, _writing(options, columns))
     rows = frame.selectExpr(f"{line} AS value", *helpers)
@@ -238,16 +248,16 @@ def _lines(
 
 def _cells(columns: list[tuple[str, Type]], options: "LocalFileSinkOptions") -> list[str]:
     """Return the columns of Excel and XML files: text, and numbers where a sheet has numbers."""
-    style = Writing(
+    style = TextStyle(
         (options.delimiter, *SEPARATORS[1:]), True,
         options.date_format, options.datetime_format, options.time_format, _row_of(columns),
     )  # fmt: skip
     made = []
     for name, kind in columns:
         value = quote(name)
-        if options.format is Format.EXCEL and kind.kind == "decimal" and kind.precision <= 15:
+        if options.format is FileFormat.EXCEL and kind.kind == "decimal" and kind.precision <= 15:
             value = f"CAST({value} AS DOUBLE)"
-        elif options.format is Format.XML or kind.kind not in SHEET_KINDS:
+        elif options.format is FileFormat.XML or kind.kind not in SHEET_KINDS:
             value = text_sql(value, kind, style)
         made.append(f"{value} AS {quote(name)}")
     return made
@@ -270,8 +280,8 @@ def _row_of(columns: list[tuple[str, Type]]) -> str:
     return row_text([name for name, _ in columns])
 
 
-def _writing(options: "LocalFileSinkOptions", columns: list[tuple[str, Type]]) -> Writing:
-    return Writing(
+def _writing(options: "LocalFileSinkOptions", columns: list[tuple[str, Type]]) -> TextStyle:
+    return TextStyle(
         (options.delimiter, *SEPARATORS[1:]),
         False,
         options.date_format,

@@ -11,7 +11,7 @@ from holdfast.connectors.iceberg.hadoop_catalog import HadoopCatalog
 from holdfast.connectors.iceberg.library import iceberg, troubles
 from holdfast.connectors.iceberg.locations import place_of
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
-from holdfast.connectors.lake.location import Location, refuse_unwritable
+from holdfast.connectors.lake.location import Location, look_around, refuse_unwritable
 from holdfast.errors import Unavailable, UserError
 
 CATALOG_LIBRARIES = {"glue": "boto3", "hive": "thrift"}
@@ -46,6 +46,13 @@ def open_catalog(options: IcebergSinkOptions) -> Any:
             f"Iceberg cannot reach the catalog {options.catalog_name}: {error}.",
             code="sink.catalog_unavailable",
         ) from error
+
+
+def look_around_warehouse(options: IcebergSinkOptions) -> list[str]:
+    """Return why nothing can be written to a warehouse of folders."""
+    if options.catalog_type not in ("hadoop", "sql") or not options.warehouse:
+        return []
+    return list(look_around("Iceberg", place_of(options.warehouse, options.s3)))
 
 
 class NoCatalog:

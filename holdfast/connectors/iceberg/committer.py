@@ -18,10 +18,25 @@ from holdfast.connectors.iceberg.staged_files import IcebergFile, IcebergStaged
 from holdfast.connectors.iceberg.table import IcebergTable
 from holdfast.connectors.lake.commits import TRIES, first_gone, lost, move, outrun, tag_of
 from holdfast.connectors.lake.location import Location
-from holdfast.connectors.lake.prepare import Order, data_exists
+from holdfast.connectors.lake.prepare import TableOrder
+from holdfast.connectors.save_modes import data_exists
 from holdfast.errors import Unavailable, UserError
 
 Load = Callable[[], IcebergTable]
+
+BETWEEN = "\n"
+"""What no name of a table has in it."""
+
+
+def where_text(name: Sequence[str], location: str) -> str:
+    """Return a table's name, piece by piece, and its place, as one text."""
+    return BETWEEN.join((*name, location))
+
+
+def where_of(text: str) -> tuple[list[str], str]:
+    """Return the name and the place of a table that `where_text` was made of."""
+    *name, location = text.split(BETWEEN)
+    return name, location
 
 
 def commit(
@@ -29,7 +44,7 @@ def commit(
     load: Load,
     place: Location,
     staged: Sequence[IcebergStaged],
-    order: Order | None,
+    order: TableOrder | None,
 ) -> None:
     """Make what was staged for one table visible, and do before what the save modes say.
 
@@ -60,7 +75,7 @@ def check(
     load: Load,
     place: Location,
     staged: Sequence[IcebergStaged],
-    order: Order | None,
+    order: TableOrder | None,
 ) -> None:
     """Raise UserError if the commit is not made, and files it needs are gone."""
     files = [file for one in staged for file in one.files]

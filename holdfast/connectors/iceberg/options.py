@@ -7,7 +7,7 @@ from holdfast.connect.options import option, options
 from holdfast.connectors.iceberg.table_properties import CODEC, CODECS, FORMAT, refused_wishes
 from holdfast.connectors.lake.location import S3_OPTIONS, S3_SCHEMES, place_problem, same_place
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
-from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
+from holdfast.connectors.save_modes import DataSaveMode, SchemaSaveMode
 from holdfast.model.tree import Plain
 
 CATALOGS = ("hadoop", "rest", "hive", "glue", "sql")

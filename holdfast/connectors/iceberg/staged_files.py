@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.connectors.iceberg.library import iceberg
 from holdfast.connectors.iceberg.table_properties import final_path, metrics_of
-from holdfast.connectors.lake.footers import ColumnStats, Part
+from holdfast.connectors.lake.footers import ColumnStats, ParquetPart
 from holdfast.connectors.lake.partitions import value_texts
 from holdfast.model.tree import Plain
 
@@ -69,15 +69,17 @@ class IcebergStaged:
         return plain
 
     @classmethod
-    def from_plain(cls, content: Plain) -> "IcebergStaged":
+    def from_plain(cls, stored: dict[str, Any]) -> "IcebergStaged":
         """Read what `to_plain` wrote."""
-        assert isinstance(content, dict)
-        stored: dict[str, Any] = dict(content)
         return cls(**(stored | {"files": [IcebergFile(**f) for f in stored["files"]]}))
 
 
 def file_of(
-    part: Part, number: int, folder: str, table: "IcebergTable", properties: Mapping[str, str]
+    part: ParquetPart,
+    number: int,
+    folder: str,
+    table: "IcebergTable",
+    properties: Mapping[str, str],
 ) -> IcebergFile:
     """Return how a staged file will be added to the table; `properties` has the table's wishes."""
     values = value_texts(part.partition)

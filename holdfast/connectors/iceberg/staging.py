@@ -23,7 +23,7 @@ from holdfast.connectors.iceberg.table_properties import CODEC, CODECS
 from holdfast.connectors.iceberg.thrift import Element, list_of, split_footer
 from holdfast.connectors.iceberg.types import numbered
 from holdfast.connectors.lake.fit import fitted
-from holdfast.connectors.lake.footers import Part, staged_parts
+from holdfast.connectors.lake.footers import ParquetPart, staged_parts
 from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.staging import stage, stage_batches
@@ -41,7 +41,7 @@ COPIED_AT_ONCE = 8 << 20
 
 def stage_rows(
     rows: Rows, table: IcebergTable, options: IcebergSinkOptions, folder: Location
-) -> list[Part]:
+) -> list[ParquetPart]:
     """Let Spark write rows into a folder; return its files, which know columns by their numbers."""
     names = partition_names(table.partitions)
     said = {**table.properties, **options.write_props}

@@ -16,7 +16,7 @@ from holdfast.connectors.iceberg.locations import place_of
 from holdfast.connectors.iceberg.staged_files import IcebergFile, data_file
 from holdfast.connectors.iceberg.types import from_iceberg
 from holdfast.connectors.lake.location import Location
-from holdfast.connectors.lake.prepare import Order
+from holdfast.connectors.lake.prepare import TableOrder
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.model.table import Column
 from holdfast.model.tree import Plain
@@ -188,7 +188,7 @@ class IcebergTable:
 
     def add(
         self, identifier: CommitId, files: Sequence[IcebergFile], location: str, *,
-        by_name: bool = False, order: Order | None = None,
+        by_name: bool = False, order: TableOrder | None = None,
     ) -> bool:  # fmt: skip
         """Add files and the number on top of this state; False if the state has moved on.
 
@@ -252,7 +252,7 @@ class IcebergTable:
 
     def _transaction(
         self, identifier: CommitId, files: Sequence[IcebergFile], location: str, by_name: bool,
-        order: Order | None,
+        order: TableOrder | None,
     ) -> "Transaction":  # fmt: skip
         facts = {USER: identifier.user, NUMBER: str(identifier.number)}
         if identifier.watermark is not None:

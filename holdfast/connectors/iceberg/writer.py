@@ -21,11 +21,12 @@ from holdfast.connect.sink import (
 )
 from holdfast.connectors.iceberg.catalog import (
     check_libraries,
+    look_around_warehouse,
     open_catalog,
     open_to_look,
     tables_like,
 )
-from holdfast.connectors.iceberg.committer import check, commit, tag_savepoint
+from holdfast.connectors.iceberg.committer import check, commit, tag_savepoint, where_of, where_text
 from holdfast.connectors.iceberg.locations import place_of
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
 from holdfast.connectors.iceberg.staged_files import VERSION, IcebergStaged, file_of
@@ -40,18 +41,17 @@ from holdfast.connectors.lake.fit import (
     refuse_nulls,
     refuse_unpartitioned,
 )
-from holdfast.connectors.lake.location import Location, jar_problem, look_around, refuse_unwritable
+from holdfast.connectors.lake.location import Location, jar_problem, refuse_unwritable
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.partitions import TEXTS
 from holdfast.connectors.lake.prepare import (
-    Order,
-    SchemaSaveMode,
-    data_exists,
+    TableOrder,
     mark_of,
     mode_of,
     orders_of,
 )
 from holdfast.connectors.lake.staging import stage_each, sweep
+from holdfast.connectors.save_modes import SchemaSaveMode, data_exists, staged_content
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
@@ -59,9 +59,6 @@ from holdfast.model.types import UNKNOWN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-BETWEEN = "\n"
-"""What no name of a table has in it."""
 
 
 class IcebergSink(Sink[IcebergSinkOptions]):
@@ -150,12 +147,10 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
 
     def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
         """Open each table that is there; else see whether it can be made."""
-        if self.options.catalog_type in ("hadoop", "sql") and self.options.warehouse:
-            place = place_of(self.options.warehouse, self.options.s3)
-            around = list(look_around(self.name, place))
-            yield from around
-            if around:
-                return
+        around = look_around_warehouse(self.options)
+        yield from around
+        if around:
+            return
         self._opened = open_to_look(self.options)
         for table in tables:
             options = self.options_for(table)
@@ -176,10 +171,10 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
         orders = orders_of(committables)
         parts: dict[str, list[IcebergStaged]] = {where: [] for where in orders}
         for one in (_staged(c) for c in committables if not c.opening):
-            parts.setdefault(_where(one.table, one.location), []).append(one)
+            parts.setdefault(where_text(one.table, one.location), []).append(one)
         for do in (check, commit):  # look at all tables before the first one shows any
             for where, part in parts.items():
-                *name, location = where.split(BETWEEN)
+                name, location = where_of(where)
                 load = partial(self._loaded, name)
                 do(identifier, load, self._place(location), part, orders.get(where))
 
@@ -248,14 +243,14 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
         if due == "empty" and opening.new(table) and not found.is_empty and found.last(mark) < 0:
             raise data_exists(self.name, options.named)
         shape = self._shape(found, table, options, mark)
-        where = _where(found.name, found.location)
+        where = where_text(found.name, found.location)
         found = found.anew(shape) if shape else found
         refuse_unpartitioned(f"Iceberg cannot write to {options.named}", found.partitions, options)
         if table.columns:
             _check_table(found, table, options)
         if due is None or not opening.new(table):
             return None
-        return Order(where, opening.life, due, shape).committable(str(table.path))
+        return TableOrder(where, opening.life, due, shape).committable(str(table.path))
 
     def _create(self, table: Table, options: IcebergSinkOptions) -> IcebergTable:
         if options.catalog_type == "hadoop":
@@ -323,11 +318,6 @@ def _columns(table: Table, options: IcebergSinkOptions) -> tuple[Any, list[str]]
     return to_iceberg(table.columns, keys, about), partitions
 
 
-def _where(name: Sequence[str], location: str) -> str:
-    """Return a table's name, piece by piece, and its place, as one text."""
-    return BETWEEN.join((*name, location))
-
-
 def _partitions(committable: Committable) -> Iterator[Partition]:
     """Yield the partition of each file; its folder need not be the file's."""
     staged = _staged(committable)
@@ -347,13 +337,7 @@ def _no_table(name: str) -> UserError:
 
 
 def _staged(committable: Committable) -> IcebergStaged:
-    if committable.version != VERSION:
-        raise UserError(
-            f"Iceberg cannot commit what version {committable.version} of it has staged;"
-            f" this is version {VERSION}.",
-            code="sink.committable_version",
-        )
-    return IcebergStaged.from_plain(committable.content)
+    return IcebergStaged.from_plain(staged_content(IcebergSink.name, committable, VERSION))
 
 
 def _check_table(table: IcebergTable, rows: Table, options: IcebergSinkOptions) -> None:

@@ -13,9 +13,9 @@ from itertools import groupby
 
 from holdfast.connect.sink import CommitId, Leftovers
 from holdfast.connectors.jdbc.database import LEDGER, Database, Session
-from holdfast.connectors.jdbc.opening import Order, key_of, run_before, run_inside
+from holdfast.connectors.jdbc.opening import JdbcOrder, key_of, run_before, run_inside
 from holdfast.connectors.jdbc.query import Insert, read_insert
-from holdfast.connectors.jdbc.staged_rows import CHUNK, ORDER, PUT, Content
+from holdfast.connectors.jdbc.staged_rows import CHUNK, ORDER, PUT, StagedRows
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
 
 log = logging.getLogger("holdfast")
@@ -23,14 +23,17 @@ log = logging.getLogger("holdfast")
 TOGETHER = 32
 """How many staging tables one statement reads; servers have a limit."""
 
-Counted = tuple[Content, int]
+Counted = tuple[StagedRows, int]
 """Staged rows, and how many there must be."""
 
 
 def commit(
-    database: Database, identifier: CommitId, staged: Sequence[Counted], orders: Sequence[Order],
+    database: Database,
+    identifier: CommitId,
+    staged: Sequence[Counted],
+    orders: Sequence[JdbcOrder],
     attempts: int,
-) -> None:  # fmt: skip
+) -> None:
     """Make staged rows visible, unless that has been done, and remove the staging tables.
 
     Before, do what the save modes say, unless their life has done that.
@@ -47,7 +50,7 @@ def commit(
                 raise
 
 
-def drop(database: Database, contents: Iterable[Content]) -> None:
+def drop(database: Database, contents: Iterable[StagedRows]) -> None:
     """Remove staging tables."""
     with database.session("sweep") as session:
         for content in contents:
@@ -64,7 +67,7 @@ def sweep(database: Database, leftovers: Leftovers) -> None:
 
 def _commit(
     database: Database, session: Session, identifier: CommitId, staged: Sequence[Counted],
-    orders: Sequence[Order],
+    orders: Sequence[JdbcOrder],
 ) -> None:  # fmt: skip
     key = key_of(identifier.user)
     database.create_ledger(session)
@@ -131,12 +134,12 @@ def _apply(database: Database, session: Session, staged: Sequence[Counted]) -> N
             _check_equal(content, rows, session.affected)
 
 
-def _check_count(session: Session, content: Content, rows: int) -> None:
+def _check_count(session: Session, content: StagedRows, rows: int) -> None:
     ((found,),) = session.run(f"SELECT count(*) {_from(content)}")
     _check_equal(content, rows, found)
 
 
-def _check_equal(content: Content, rows: int, found: int) -> None:
+def _check_equal(content: StagedRows, rows: int, found: int) -> None:
     if rows != found:
         # A server that acknowledges before it has written to disk forgets rows when it crashes.
         raise UserError(
@@ -147,13 +150,13 @@ def _check_equal(content: Content, rows: int, found: int) -> None:
         )
 
 
-def _append(database: Database, content: Content) -> str:
+def _append(database: Database, content: StagedRows) -> str:
     names = ", ".join(database.quote(c) for c in content.columns)
     values = ", ".join(f"c{n}" for n in range(content.width))
     return f"INSERT INTO {database.table(content.table)} ({names}) SELECT {values} {_from(content)}"
 
 
-def _changes(database: Database, contents: Sequence[Content]) -> Iterator[str]:
+def _changes(database: Database, contents: Sequence[StagedRows]) -> Iterator[str]:
     """Yield what makes the last change of each key the one that is seen."""
     first, target = contents[0], database.table(contents[0].table)
     numbers = {name: f"c{n}" for n, name in enumerate(first.columns)}
@@ -171,7 +174,7 @@ def _changes(database: Database, contents: Sequence[Content]) -> Iterator[str]:
     )
 
 
-def _last(keys: Sequence[str], contents: Sequence[Content]) -> str:
+def _last(keys: Sequence[str], contents: Sequence[StagedRows]) -> str:
     """Return a query for the last change of each key; a WHERE may go on with AND."""
     values = ", ".join(f"c{n}" for n in range(contents[0].width))
     parts = " UNION ALL ".join(
@@ -184,7 +187,7 @@ def _last(keys: Sequence[str], contents: Sequence[Content]) -> str:
     return f"SELECT {PUT}, {values} FROM ({numbered}) n WHERE nth = 1"
 
 
-def _by_query(database: Database, content: Content) -> str:
+def _by_query(database: Database, content: StagedRows) -> str:
     insert = read_insert(content.query, database.address.kind)
     columns = [f"c{n}" for n in range(content.width)]
     rows = _from(content)
@@ -197,7 +200,7 @@ def _by_query(database: Database, content: Content) -> str:
     return insert.select_from(rows, columns)
 
 
-def _conflict_columns(insert: Insert, content: Content) -> list[str]:
+def _conflict_columns(insert: Insert, content: StagedRows) -> list[str]:
     places = [content.columns[p] if p is not None else "" for p in insert.places]
     missing = [name for name in insert.conflict if name not in places]
     if missing:
@@ -209,7 +212,7 @@ def _conflict_columns(insert: Insert, content: Content) -> list[str]:
     return [f"c{places.index(name)}" for name in insert.conflict]
 
 
-def _from(content: Content) -> str:
+def _from(content: StagedRows) -> str:
     if content.apart:
         whole = " UNION ALL ".join(f"SELECT * FROM {table}" for table in content.tables)
         return f"FROM ({whole}) w"
@@ -217,7 +220,7 @@ def _from(content: Content) -> str:
     return f"FROM {content.staged} WHERE {CHUNK} IN ({numbers})"
 
 
-def _forget(database: Database, session: Session, contents: Sequence[Content]) -> None:
+def _forget(database: Database, session: Session, contents: Sequence[StagedRows]) -> None:
     """Remove staging tables whose rows are in; what cannot be removed now is swept up later."""
     for content in contents:
         try:

@@ -37,7 +37,7 @@ Name = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundColumn:
     """A column as the database has it."""
 
     name: str
@@ -169,7 +169,7 @@ class Database:
         """Return the type of a new column."""
         raise NotImplementedError
 
-    def find_columns(self, session: Session, table: Name) -> list[Found]:
+    def find_columns(self, session: Session, table: Name) -> list[FoundColumn]:
         """Return the columns of a table; none if it does not exist."""
         raise NotImplementedError
 

@@ -34,6 +34,15 @@ _STAGED_COLUMN = re.compile(r"(column |[\"'`.])c(\d+)(?=[\"'`:,\s]|$)")
 
 
 @dataclass(frozen=True, slots=True)
+class Chunk:
+    """What one task has loaded."""
+
+    number: int
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class LoadTask:
     """Loads the rows of one task.  Plain data, sent to Spark's workers."""
 

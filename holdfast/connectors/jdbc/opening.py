@@ -9,11 +9,11 @@ lies idle, and its lock with it: a leader that was paused there can do no more.
 import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from typing import Literal, cast
+from typing import Literal
 
 from holdfast.connect.sink import CommitId, Committable
 from holdfast.connectors.jdbc.database import LEDGER, Database, Name, Session
-from holdfast.errors import UserError
+from holdfast.connectors.save_modes import data_exists, order_content
 from holdfast.model.tree import Plain
 
 VERSION = 1
@@ -23,7 +23,7 @@ Mode = Literal["anew", "clear", "empty", "script"]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class JdbcOrder:
     """What is to be done to a table, for which life.  `statements` are to be run, if any."""
 
     table: Name
@@ -45,19 +45,13 @@ class Order:
 LISTS = ("table", "statements")
 
 
-def orders_of(committables: Iterable[Committable]) -> list[Order]:
+def orders_of(committables: Iterable[Committable]) -> list[JdbcOrder]:
     """Return the save modes among committables, one for each table, always in the same order."""
-    found: dict[Name, Order] = {}
+    found: dict[Name, JdbcOrder] = {}
     for one in (c for c in committables if c.opening):
-        if one.version != VERSION:
-            raise UserError(
-                f"Jdbc: version {one.version} of a save mode of {one.table} is not known; this is"
-                f" version {VERSION}.",
-                code="sink.committable_version",
-            )
-        content = cast(dict[str, Plain], one.content)
+        content = order_content(one, VERSION)
         fields = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
-        order = Order(**fields)  # type: ignore[arg-type]
+        order = JdbcOrder(**fields)  # type: ignore[arg-type]
         found.setdefault(order.table, order)
     return sorted(found.values(), key=lambda o: o.table)
 
@@ -80,7 +74,7 @@ def is_opened(session: Session, life: str, table: Name) -> bool:
 
 
 def run_before(
-    database: Database, session: Session, identifier: CommitId, orders: Iterable[Order],
+    database: Database, session: Session, identifier: CommitId, orders: Iterable[JdbcOrder],
     check: Callable[[], None],
 ) -> None:  # fmt: skip
     """Do what ends a transaction, unless it was done; where nothing does, do nothing.
@@ -103,7 +97,7 @@ def run_before(
                 _say_done(session, order)
 
 
-def run_inside(database: Database, session: Session, orders: Iterable[Order]) -> None:
+def run_inside(database: Database, session: Session, orders: Iterable[JdbcOrder]) -> None:
     """Do what belongs to the transaction of the commit, unless it was done."""
     for order in orders:
         key = key_of(order.user)
@@ -113,14 +107,14 @@ def run_inside(database: Database, session: Session, orders: Iterable[Order]) ->
             _say_done(session, order)
 
 
-def _say_done(session: Session, order: Order) -> None:
+def _say_done(session: Session, order: JdbcOrder) -> None:
     session.run(
         f"UPDATE {LEDGER} SET number = 0, committed_at = CURRENT_TIMESTAMP WHERE id = %s",
         (key_of(order.user),),
     )
 
 
-def _do(database: Database, session: Session, order: Order) -> None:
+def _do(database: Database, session: Session, order: JdbcOrder) -> None:
     name = database.table(order.table)
     match order.mode:
         case "anew":
@@ -136,13 +130,4 @@ def _do(database: Database, session: Session, order: Order) -> None:
                 database.run_script(session, script)
         case "empty":
             if session.run(f"SELECT 1 FROM {name} LIMIT 1"):
-                raise data_exists(".".join(order.table))
-
-
-def data_exists(shown: str) -> UserError:
-    """Return the error for a table that should have been empty."""
-    return UserError(
-        f"Jdbc will not write to {shown}: there are rows in it, and data_save_mode is"
-        " ERROR_WHEN_DATA_EXISTS. Empty it, or choose APPEND_DATA or DROP_DATA.",
-        code="sink.data_exists",
-    )
+                raise data_exists("Jdbc", ".".join(order.table))

@@ -9,21 +9,13 @@ from holdfast.connect.options import option, options
 from holdfast.connect.placeholders import has_placeholder
 from holdfast.connectors.jdbc.address import Address, read_url, same_server
 from holdfast.connectors.jdbc.query import Insert, read_insert
+from holdfast.connectors.save_modes import SchemaSaveMode
 from holdfast.model.secret import Secret
 
 SECRET_SETTINGS = ("password", "user")
 
 
-class SchemaSaveMode(StrEnum):
-    """What to do about the table before the first row."""
-
-    RECREATE_SCHEMA = "RECREATE_SCHEMA"
-    CREATE_SCHEMA_WHEN_NOT_EXIST = "CREATE_SCHEMA_WHEN_NOT_EXIST"
-    ERROR_WHEN_SCHEMA_NOT_EXIST = "ERROR_WHEN_SCHEMA_NOT_EXIST"
-    IGNORE = "IGNORE"
-
-
-class DataSaveMode(StrEnum):
+class JdbcDataSaveMode(StrEnum):
     """What to do about rows that are there before the first one."""
 
     DROP_DATA = "DROP_DATA"
@@ -83,7 +75,7 @@ class JdbcSinkOptions:
     #: What the job's first commit does to a table that is there; readers see the old until then.
     schema_save_mode: SchemaSaveMode = SchemaSaveMode.CREATE_SCHEMA_WHEN_NOT_EXIST
     #: What the job's first commit does to rows that are there; they are shown until then.
-    data_save_mode: DataSaveMode = DataSaveMode.APPEND_DATA
+    data_save_mode: JdbcDataSaveMode = JdbcDataSaveMode.APPEND_DATA
     #: What CUSTOM_PROCESSING runs in the job's first commit. It must not end the transaction; on
     #: MySQL and MariaDB it must bear to be run twice.
     custom_sql: str | None = None
@@ -106,7 +98,7 @@ class JdbcSinkOptions:
         if not address.database and (not self.database or has_placeholder(self.database)):
             yield "url", "url names no database. Add it: jdbc:...//host:port/database."
         yield from self._statement_problems(address)
-        if self.data_save_mode is DataSaveMode.CUSTOM_PROCESSING and not self.custom_sql:
+        if self.data_save_mode is JdbcDataSaveMode.CUSTOM_PROCESSING and not self.custom_sql:
             yield "data_save_mode", "data_save_mode = CUSTOM_PROCESSING needs custom_sql."
 
     def _statement_problems(self, address: Address) -> Iterator[tuple[str, str]]:

@@ -1,17 +1,21 @@
-"""What a table must be like before the first row, and what the first commit does to it."""
+"""What a table must be like before the first row, and what the first commit does to it.
+
+A check of a job looks at the same before it runs: nothing is made then, and nothing is changed.
+"""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
+from holdfast.connect.plugin import problems_of
 from holdfast.connect.sink import Opening
-from holdfast.connectors.jdbc.database import Database, Found, Session
+from holdfast.connectors.jdbc.database import LEDGER, Database, FoundColumn, Needs, Session
 from holdfast.connectors.jdbc.exact import changes
-from holdfast.connectors.jdbc.opening import Order, data_exists, is_opened
-from holdfast.connectors.jdbc.options import DataSaveMode, JdbcSinkOptions, SchemaSaveMode
-from holdfast.connectors.jdbc.target import Target, key_of
-from holdfast.errors import UserError
+from holdfast.connectors.jdbc.opening import JdbcOrder, is_opened
+from holdfast.connectors.jdbc.options import JdbcDataSaveMode, JdbcSinkOptions
+from holdfast.connectors.jdbc.target import Target, key_of, target_of
+from holdfast.connectors.save_modes import SchemaSaveMode, data_exists
+from holdfast.errors import HoldfastError, UserError
 from holdfast.model.table import Column, Table
-
-CREATES = (SchemaSaveMode.RECREATE_SCHEMA, SchemaSaveMode.CREATE_SCHEMA_WHEN_NOT_EXIST)
 
 FAMILIES = {
     "numbers": ("int", "serial", "numeric", "decimal", "real", "double", "float", "money", "year"),
@@ -34,7 +38,7 @@ KINDS = {
 def prepare_table(
     database: Database, session: Session, options: JdbcSinkOptions, target: Target, table: Table,
     opening: Opening,
-) -> Order | None:  # fmt: skip
+) -> JdbcOrder | None:  # fmt: skip
     """Make a table that is missing, check the columns, and return what the first commit does.
 
     Raises UserError where the job cannot run.
@@ -56,40 +60,40 @@ def prepare_table(
 def check_empty(database: Database, session: Session, target: Target) -> None:
     """Raise UserError if a table has rows."""
     if session.run(f"SELECT 1 FROM {database.table(target.table)} LIMIT 1"):
-        raise data_exists(target.shown)
+        raise data_exists("Jdbc", target.shown)
 
 
 def _order(
     database: Database, options: JdbcSinkOptions, target: Target, table: Table, life: str
-) -> Order | None:
+) -> JdbcOrder | None:
     script = (options.custom_sql or "",)
-    custom = options.data_save_mode is DataSaveMode.CUSTOM_PROCESSING
+    custom = options.data_save_mode is JdbcDataSaveMode.CUSTOM_PROCESSING
     if options.schema_save_mode is SchemaSaveMode.RECREATE_SCHEMA:
         more = script if custom else ()
         create = _create_statement(database, options, target, table)
-        return Order(target.table, life, "anew", (create, *more))
+        return JdbcOrder(target.table, life, "anew", (create, *more))
     match options.data_save_mode:
-        case DataSaveMode.DROP_DATA:
-            return Order(target.table, life, "clear")
-        case DataSaveMode.ERROR_WHEN_DATA_EXISTS:
-            return Order(target.table, life, "empty")
-        case DataSaveMode.CUSTOM_PROCESSING:
-            return Order(target.table, life, "script", script)
+        case JdbcDataSaveMode.DROP_DATA:
+            return JdbcOrder(target.table, life, "clear")
+        case JdbcDataSaveMode.ERROR_WHEN_DATA_EXISTS:
+            return JdbcOrder(target.table, life, "empty")
+        case JdbcDataSaveMode.CUSTOM_PROCESSING:
+            return JdbcOrder(target.table, life, "script", script)
     return None
 
 
-def find_new(database: Database, options: JdbcSinkOptions, table: Table) -> list[Found]:
+def find_new(database: Database, options: JdbcSinkOptions, table: Table) -> list[FoundColumn]:
     """Return the columns of a table that is yet to be made."""
     lines = _columns(database, options, table)
-    return [Found(name, kind, not required, False, False) for name, kind, required in lines]
+    return [FoundColumn(name, kind, not required, False, False) for name, kind, required in lines]
 
 
 def find_target(
     database: Database, session: Session, options: JdbcSinkOptions, target: Target, table: Table
-) -> list[Found]:
+) -> list[FoundColumn]:
     """Return the target's columns; make the table if it is missing and the mode says so."""
     found = database.find_columns(session, target.table)
-    if found or not (options.generated and options.schema_save_mode in CREATES):
+    if found or not (options.generated and options.schema_save_mode.creates):
         return found
     with database.alone(session):
         if not database.find_columns(session, target.table):
@@ -99,7 +103,7 @@ def find_target(
 
 def check(
     database: Database, session: Session, options: JdbcSinkOptions, target: Target, table: Table,
-    planned: Sequence[Found] = (),
+    planned: Sequence[FoundColumn] = (),
 ) -> None:  # fmt: skip
     """Raise UserError with every difference between the stream and the table.
 
@@ -142,7 +146,7 @@ def _check_keys(target: Target, unique: Sequence[frozenset[str]]) -> None:
     )
 
 
-def _differences(target: Target, table: Table, found: dict[str, Found]) -> list[str]:
+def _differences(target: Target, table: Table, found: dict[str, FoundColumn]) -> list[str]:
     lines = []
     columns = target.columns or tuple(found)
     kinds = {c.name: c for c in table.columns}
@@ -168,7 +172,7 @@ def _differences(target: Target, table: Table, found: dict[str, Found]) -> list[
     return lines
 
 
-def _fits(column: Column, found: Found) -> bool:
+def _fits(column: Column, found: FoundColumn) -> bool:
     """Say whether values may fit; a database that finds one that does not will say so."""
     kind = column.type.kind
     have = next((family for family, kinds in KINDS.items() if kind in kinds), None)
@@ -227,3 +231,72 @@ def _unique(options: JdbcSinkOptions, table: Table) -> list[tuple[str, ...]]:
     others = [k.columns for k in table.constraints if k.kind == "UNIQUE_KEY" and k.columns]
     listed = [keys, *(columns for columns in others if set(columns) != set(keys))]
     return [tuple(options.spelled(c) for c in columns) for columns in listed if columns]
+
+
+Asked = tuple[JdbcSinkOptions, Table]
+
+
+def look_at(database: Database, asked: Sequence[Asked]) -> Iterator[str]:
+    """Log in, and yield a sentence for each problem that a job with these tables would meet."""
+    database.check_libraries()
+    try:
+        session = database.open("check")
+    except HoldfastError as error:
+        said = str(error).rstrip(".? ")
+        raise type(error)(f"Jdbc: {said}. {database.mend(error)}", code=error.code) from error
+    try:
+        ledger = bool(database.find_columns(session, (LEDGER,)))
+        for said in database.missing_rights(session, Needs(ledger)):
+            yield f"Jdbc cannot write to {database.address.shown}: {said}"
+        for options, table in asked:
+            yield from _look_at(database, session, options, table, ledger)
+    finally:
+        session.close()
+
+
+def _look_at(
+    database: Database, session: Session, options: JdbcSinkOptions, table: Table, ledger: bool
+) -> Iterator[str]:
+    if not table.columns and not options.generated:
+        return  # what a query takes cannot be told
+    target = target_of(options, table, table.names or tuple(options.primary_keys or ()))
+    about = f"Jdbc cannot write to {target.shown} of {database.address.shown}"
+    there = blind = False
+    try:
+        there = bool(database.find_columns(session, target.table))
+    except UserError as error:  # no right to look into its schema
+        blind = True
+        yield f"{about}: {error}"
+    makes = options.generated and options.schema_save_mode.creates
+    anew = options.generated and options.schema_save_mode is SchemaSaveMode.RECREATE_SCHEMA
+    if table.columns and not blind and (there or not makes):
+        planned = find_new(database, options, table) if anew else ()
+        yield from problems_of(partial(check, database, session, options, target, table, planned))
+    needs = _needs(database, options, target, table, there, ledger)
+    missing = list(database.missing_rights(session, needs))
+    for said in missing:
+        yield f"{about}: {said}"
+    empty = options.data_save_mode is JdbcDataSaveMode.ERROR_WHEN_DATA_EXISTS and not anew
+    if there and options.generated and empty and not missing:
+        yield from problems_of(partial(check_empty, database, session, target))
+
+
+def _needs(
+    database: Database, options: JdbcSinkOptions, target: Target, table: Table, there: bool,
+    ledger: bool,
+) -> Needs:  # fmt: skip
+    """Return what a job does to a table: neither more nor less than it must be allowed to."""
+    generated = options.generated
+    makes = options.schema_save_mode.creates and not there
+    makes |= options.schema_save_mode is SchemaSaveMode.RECREATE_SCHEMA
+    others = set(target.columns) - set(target.keys)
+    updates = target.insert.updates if target.insert else bool(target.keys) and bool(others)
+    deletes = table.changelog and bool(target.keys)
+    reads = deletes or (database.upserts_read and target.ordered)
+    reads |= generated and options.data_save_mode is JdbcDataSaveMode.ERROR_WHEN_DATA_EXISTS
+    wanted = {"INSERT": True, "SELECT": reads, "UPDATE": updates, "DELETE": deletes}
+    return Needs(
+        ledger, target.table, there, tuple(right for right, want in wanted.items() if want),
+        target.columns, generated and options.data_save_mode is JdbcDataSaveMode.DROP_DATA,
+        generated and makes,
+    )  # fmt: skip

@@ -1,11 +1,11 @@
 """What a commit needs to know of staged rows: plain data, kept in checkpoints."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import Any
 
 from holdfast.connect.sink import Committable
 from holdfast.connectors.jdbc.database import Name
-from holdfast.errors import UserError
+from holdfast.connectors.save_modes import staged_content
 from holdfast.model.tree import Plain
 
 VERSION = 1
@@ -21,7 +21,7 @@ CHUNK = "holdfast_chunk"
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class StagedRows:
     """Staged rows of one slice, and where they go."""
 
     staged: str
@@ -65,14 +65,8 @@ def chunk_table(staged: str, chunk: int) -> str:
     return f"{staged}_{chunk:d}"
 
 
-def content_of(committable: Committable) -> Content:
+def content_of(committable: Committable) -> StagedRows:
     """Read what `to_plain` has made.  Raises UserError for another version's."""
-    if committable.version != VERSION:
-        raise UserError(
-            f"Jdbc cannot commit what version {committable.version} of it has staged; this is"
-            f" version {VERSION}.",
-            code="sink.committable_version",
-        )
-    kept = cast(dict[str, Any], committable.content)
+    kept = staged_content("Jdbc", committable, VERSION)
     fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in kept.items()}
-    return Content(**fields)
+    return StagedRows(**fields)

@@ -5,15 +5,14 @@ A task that Spark runs twice leaves two chunks; only those that Spark reports ar
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from holdfast.connect.arrow_rows import ArrowRows, raised_by_tasks
 from holdfast.connect.rows import Rows
 from holdfast.connectors.jdbc.columns import sent, staged_name
-from holdfast.connectors.jdbc.database import STAGE, Database, Found, Loading, StagedTable
+from holdfast.connectors.jdbc.database import STAGE, Database, FoundColumn, Loading, StagedTable
 from holdfast.connectors.jdbc.exact import Exact, checks
-from holdfast.connectors.jdbc.load_task import RESULT, LoadTask
+from holdfast.connectors.jdbc.load_task import RESULT, Chunk, LoadTask
 from holdfast.connectors.jdbc.staged_rows import CHUNK, ORDER, PUT
 from holdfast.connectors.jdbc.target import Target
 from holdfast.model.table import KIND, SEQUENCE, Table
@@ -23,15 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 APART_MOST = 64
 """How many chunks of a slice may be tables of their own: a commit locks and reads them all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """What one task has loaded."""
-
-    number: int
-    rows: int
-    bytes: int
 
 
 def stage_name(owner: str, number: int) -> str:
@@ -46,7 +36,7 @@ def is_apart(database: Database, rows: Rows, target: Target) -> bool:
 
 
 def stage_columns(
-    database: Database, target: Target, table: Table, found: Sequence[Found], apart: bool
+    database: Database, target: Target, table: Table, found: Sequence[FoundColumn], apart: bool
 ) -> list[str]:
     """Return the columns of a staging table.
 
@@ -113,7 +103,7 @@ def _batches(rows: Rows, target: Target) -> ArrowRows | None:
     return rows.batches.named({f"c{n}": source for n, source in enumerate(target.sources)})
 
 
-def _goes_to(target: Target, number: int, found: Sequence[Found]) -> str:
+def _goes_to(target: Target, number: int, found: Sequence[FoundColumn]) -> str:
     """Return the column that a value goes to as it is; nothing if it goes into an expression."""
     if target.insert is None:
         return target.columns[number]

@@ -19,16 +19,17 @@ from holdfast.connect.sink import (
     modes_in,
 )
 from holdfast.connectors.jdbc.committer import commit, drop, sweep
-from holdfast.connectors.jdbc.database import Database, Found, Session, StagedTable
+from holdfast.connectors.jdbc.database import Database, FoundColumn, Session, StagedTable
 from holdfast.connectors.jdbc.dialects.mysql import MySql
 from holdfast.connectors.jdbc.dialects.postgres import Postgres
-from holdfast.connectors.jdbc.look import look_at
+from holdfast.connectors.jdbc.load_task import Chunk
 from holdfast.connectors.jdbc.opening import is_opened, orders_of
-from holdfast.connectors.jdbc.options import JdbcSinkOptions, SchemaSaveMode
-from holdfast.connectors.jdbc.prepare import check, find_new, find_target, prepare_table
-from holdfast.connectors.jdbc.staged_rows import VERSION, Content, content_of
-from holdfast.connectors.jdbc.staging import Chunk, is_apart, load, stage_columns, stage_name
+from holdfast.connectors.jdbc.options import JdbcSinkOptions
+from holdfast.connectors.jdbc.prepare import check, find_new, find_target, look_at, prepare_table
+from holdfast.connectors.jdbc.staged_rows import VERSION, StagedRows, content_of
+from holdfast.connectors.jdbc.staging import is_apart, load, stage_columns, stage_name
 from holdfast.connectors.jdbc.target import Target, key_of, target_of
+from holdfast.connectors.save_modes import SchemaSaveMode
 from holdfast.errors import HoldfastError
 from holdfast.model.table import Table
 
@@ -193,14 +194,14 @@ modes need `table`.
 
     def _anew(
         self, session: Session, options: JdbcSinkOptions, target: Target, table: Table, life: str
-    ) -> list[Found]:
+    ) -> list[FoundColumn]:
         """Return the columns that the first commit gives the table; none if they stay."""
         wanted = options.generated and options.schema_save_mode is SchemaSaveMode.RECREATE_SCHEMA
         if not wanted or str(table.path) in self._keeps or is_opened(session, life, target.table):
             return []
         return find_new(session.database, options, table)
 
-    def _drop_quietly(self, contents: Sequence[Content]) -> None:
+    def _drop_quietly(self, contents: Sequence[StagedRows]) -> None:
         """Remove staging tables after something else failed, which is what people must hear of."""
         try:
             drop(self.database, contents)
@@ -215,8 +216,8 @@ def _content(
     options: JdbcSinkOptions,
     found: tuple[str, ...],
     apart: bool,
-) -> Content:
-    return Content(
+) -> StagedRows:
+    return StagedRows(
         staged.table,
         (),
         target.table,
@@ -229,7 +230,7 @@ def _content(
     )
 
 
-def _committable(content: Content, table: Table, chunks: list[Chunk]) -> Committable:
+def _committable(content: StagedRows, table: Table, chunks: list[Chunk]) -> Committable:
     ordered = sorted(chunks, key=lambda c: c.number)
     whole = replace(content, chunks=tuple(c.number for c in ordered))
     rows, size = sum(c.rows for c in chunks), sum(c.bytes for c in chunks)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from holdfast.connect.rows import Rows
-from holdfast.connectors.lake.footers import Part
+from holdfast.connectors.lake.footers import ParquetPart
 from holdfast.connectors.lake.limits import Limit, limited
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
 from holdfast.errors import UserError
@@ -112,7 +112,7 @@ def refuse_unpartitioned(about: str, partitions: Sequence[str], options: MarkDon
         )
 
 
-def refuse_nulls(columns: Sequence[Column], parts: Sequence[Part], about: str) -> None:
+def refuse_nulls(columns: Sequence[Column], parts: Sequence[ParquetPart], about: str) -> None:
     """Raise UserError if there are nulls where the table has none."""
     for column in columns:
         for part in parts if not column.nullable else ():

@@ -31,7 +31,7 @@ class ColumnStats:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ParquetPart:
     """A staged file: its path in the staging folder, and what is in it.
 
     `partition` has the text that Spark has sorted rows by for each partition column.  `columns`
@@ -49,7 +49,7 @@ class Part:
 
 def staged_parts(
     folder: Location, partitions: Sequence[str] = (), only: Container[str] | None = None
-) -> list[Part]:
+) -> list[ParquetPart]:
     """Return every staged file that has rows, or only some, in the order of their paths."""
     found = [
         info
@@ -61,7 +61,7 @@ def staged_parts(
     if not found:
         return []
 
-    def read(info: fs.FileInfo) -> Part:
+    def read(info: fs.FileInfo) -> ParquetPart:
         footer = pq.read_metadata(info.path, filesystem=folder.files)
         path = info.path[len(folder.path) + 1 :]
         return _part(path, int(info.size or 0), footer, len(partitions))
@@ -75,7 +75,7 @@ def partition_values(path: str, count: int) -> tuple[str, ...]:
     return tuple(unquote(piece.partition("=")[2]) for piece in path.split("/")[:count])
 
 
-def _part(path: str, size: int, footer: pq.FileMetaData, partitions: int) -> Part:
+def _part(path: str, size: int, footer: pq.FileMetaData, partitions: int) -> ParquetPart:
     groups = [footer.row_group(n) for n in range(footer.num_row_groups)]
     columns = {
         footer.schema.column(n).name: _stats([g.column(n) for g in groups], footer.schema.column(n))
@@ -85,7 +85,7 @@ def _part(path: str, size: int, footer: pq.FileMetaData, partitions: int) -> Par
     said = (footer.metadata or {}).get(FLOATS.encode(), b"{}")
     for name, (nulls, low, high) in json.loads(said).items():
         columns[name] = replace(columns[name], nulls=nulls, low=low, high=high)
-    return Part(
+    return ParquetPart(
         path=path,
         rows=footer.num_rows,
         bytes=size,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Leftovers, Staging
 from holdfast.connectors.files.sweep import folders_like, safe, safe_leftovers
-from holdfast.connectors.lake.footers import Part, staged_parts
+from holdfast.connectors.lake.footers import ParquetPart, staged_parts
 from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.parquet import write_batches
 
@@ -74,7 +74,7 @@ def stage_batches(
     codec: str = "snappy",
     field_ids: Mapping[str, int] | None = None,
     plain: Collection[str] = (),
-) -> list[Part] | None:
+) -> list[ParquetPart] | None:
     """Have tasks write rows without Spark's engine into a new folder; None if that cannot be.
 
     `field_ids`: the number of each column in the table, for formats that find columns by it;

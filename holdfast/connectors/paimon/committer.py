@@ -18,16 +18,17 @@ from typing import Any, cast
 from holdfast.connect.sink import CommitId
 from holdfast.connectors.lake.commits import TRIES, first_gone, lost, move, outrun, tag_of
 from holdfast.connectors.lake.location import Location, no_table
-from holdfast.connectors.lake.prepare import Order, data_exists
+from holdfast.connectors.lake.prepare import TableOrder
 from holdfast.connectors.paimon.schema import PaimonSchema
 from holdfast.connectors.paimon.snapshots import Snapshots, link_new, read_snapshot
 from holdfast.connectors.paimon.staged_files import PaimonFile, PaimonStaged
 from holdfast.connectors.paimon.table import PaimonTable
+from holdfast.connectors.save_modes import data_exists
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 
 
 def commit(
-    identifier: CommitId, place: Location, staged: Sequence[PaimonStaged], order: Order | None
+    identifier: CommitId, place: Location, staged: Sequence[PaimonStaged], order: TableOrder | None
 ) -> None:
     """Make what was staged for one table visible, and do before what the save modes say.
 
@@ -92,7 +93,7 @@ def _loaded(place: Location) -> PaimonTable:
     return table
 
 
-def _shape(order: Order | None) -> PaimonSchema | None:
+def _shape(order: TableOrder | None) -> PaimonSchema | None:
     """Return the columns of a table that is made anew."""
     return PaimonSchema(cast(dict[str, Any], order.shape)) if order and order.shape else None
 

@@ -8,8 +8,8 @@ from holdfast.connect.options import describe, option, options, read_options
 from holdfast.connectors.lake.location import Location as TablePlace
 from holdfast.connectors.lake.location import place_problem, same_place
 from holdfast.connectors.lake.mark_options import MarkDoneOptions
-from holdfast.connectors.lake.prepare import DataSaveMode, SchemaSaveMode
 from holdfast.connectors.paimon.refusals import option_refusals
+from holdfast.connectors.save_modes import DataSaveMode, SchemaSaveMode
 from holdfast.errors import SourceLocation
 from holdfast.model.tree import Block, Entry, Scalar
 

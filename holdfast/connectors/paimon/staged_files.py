@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from holdfast.connectors.lake.footers import ColumnStats, Part
+from holdfast.connectors.lake.footers import ColumnStats, ParquetPart
 from holdfast.connectors.lake.partitions import value_texts
 from holdfast.connectors.paimon.binary_row import encode
 from holdfast.connectors.paimon.folders import partition_folder, shown
@@ -84,14 +84,14 @@ class PaimonStaged:
         return plain
 
     @classmethod
-    def from_plain(cls, content: Plain) -> "PaimonStaged":
+    def from_plain(cls, stored: dict[str, Any]) -> "PaimonStaged":
         """Read what `to_plain` wrote."""
-        assert isinstance(content, dict)
-        stored: dict[str, Any] = dict(content)
         return cls(**(stored | {"files": [PaimonFile(**f) for f in stored["files"]]}))
 
 
-def file_of(part: Part, name: str, folder: str, schema: PaimonSchema, facts: Facts) -> PaimonFile:
+def file_of(
+    part: ParquetPart, name: str, folder: str, schema: PaimonSchema, facts: Facts
+) -> PaimonFile:
     """Return how a staged file will be added to the table."""
     types = schema.types_of(schema.partitions)
     texts = value_texts(part.partition[: len(types)])
@@ -186,7 +186,7 @@ def _bounds(stats: ColumnStats) -> tuple[Any, Any] | None:
     return (low[:BOUND_MAX] if isinstance(low, str) else low), high
 
 
-def _key_bounds(part: Part, schema: PaimonSchema) -> tuple[bytes, bytes]:
+def _key_bounds(part: ParquetPart, schema: PaimonSchema) -> tuple[bytes, bytes]:
     """Return a row not above any key of a file, and one not below: no closer than they must be."""
     keys = schema.own_keys
     if not keys:

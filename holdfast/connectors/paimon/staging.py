@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from holdfast.connect.rows import Rows, aliased
 from holdfast.connectors.lake.fit import fit, refuse_nulls
-from holdfast.connectors.lake.footers import ColumnStats, Part, staged_parts
+from holdfast.connectors.lake.footers import ColumnStats, ParquetPart, staged_parts
 from holdfast.connectors.lake.limits import limited
 from holdfast.connectors.lake.location import Location
 from holdfast.connectors.lake.partitions import keyed, partition_names
@@ -65,7 +65,7 @@ def stage_table(rows: Rows, table: PaimonTable, folder: str, about: str) -> Paim
     return PaimonStaged(place.plain_url, folder, schema.number, schema.mark, files)
 
 
-def _facts(part: Part, folder: Location, now_ms: int, number: int) -> Facts:
+def _facts(part: ParquetPart, folder: Location, now_ms: int, number: int) -> Facts:
     return Facts(now_ms, number, number, deletes_in(part, folder))
 
 
@@ -80,7 +80,7 @@ DELETED = 3
 
 def stage_keyed(
     rows: Rows, table: PaimonTable, folder: Location, about: str, number: int
-) -> list[Part]:
+) -> list[ParquetPart]:
     """Let Spark write the last row of each key into a folder; return its files."""
     schema = table.schema
     names = [*partition_names(schema.partitions), BUCKET]
@@ -106,7 +106,7 @@ def stage_keyed(
     return [_known(part, folder, schema.own_keys) for part in parts]
 
 
-def deletes_in(part: Part, folder: Location) -> int:
+def deletes_in(part: ParquetPart, folder: Location) -> int:
     """Return how many rows of a file say that a key is gone."""
     stats = part.columns[KIND]
     if stats.high is not None and stats.high < DELETED:
@@ -119,7 +119,7 @@ def _sequence(schema: PaimonSchema) -> list[str]:
     return [quote(name.strip()) for name in schema.options[SEQUENCE].split(",")]
 
 
-def _known(part: Part, folder: Location, keys: Sequence[str]) -> Part:
+def _known(part: ParquetPart, folder: Location, keys: Sequence[str]) -> ParquetPart:
     """Return a file with the bounds of its keys, also where its footer leaves them out."""
     lacking = [k for k in keys if part.columns[k].low is None and part.columns[k].nulls == 0]
     if not lacking:
@@ -144,7 +144,7 @@ CODECS = {
 }  # fmt: skip
 
 
-def stage_rows(rows: Rows, table: PaimonTable, folder: Location, about: str) -> list[Part]:
+def stage_rows(rows: Rows, table: PaimonTable, folder: Location, about: str) -> list[ParquetPart]:
     """Let Spark write rows into a folder; return its files."""
     schema = table.schema
     names = partition_names(schema.partitions)

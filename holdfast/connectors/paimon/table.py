@@ -15,7 +15,7 @@ from typing import Any
 
 from holdfast.connect.sink import CommitId
 from holdfast.connectors.lake.location import Location
-from holdfast.connectors.lake.prepare import Order
+from holdfast.connectors.lake.prepare import TableOrder
 from holdfast.connectors.paimon.expire import expire
 from holdfast.connectors.paimon.manifests import ADD, DELETE, Manifests, Record
 from holdfast.connectors.paimon.schema import PaimonSchema, load_schema, save_schema
@@ -104,7 +104,7 @@ class PaimonTable:
         return self._has(self._head, identifier, files)
 
     def add(
-        self, identifier: CommitId, files: Sequence[PaimonFile], order: Order | None = None
+        self, identifier: CommitId, files: Sequence[PaimonFile], order: TableOrder | None = None
     ) -> bool:
         """Add files and the number on top of this state; False if the state has moved on.
 

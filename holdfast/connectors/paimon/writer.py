@@ -23,9 +23,7 @@ from holdfast.connectors.lake.fit import fit, matched, refuse_unpartitioned
 from holdfast.connectors.lake.location import Location, look_around, no_table, refuse_unwritable
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.prepare import (
-    Order,
-    SchemaSaveMode,
-    data_exists,
+    TableOrder,
     mark_of,
     mode_of,
     orders_of,
@@ -39,6 +37,7 @@ from holdfast.connectors.paimon.schema import PaimonSchema, new_schema
 from holdfast.connectors.paimon.staged_files import VERSION, PaimonStaged
 from holdfast.connectors.paimon.staging import stage_table
 from holdfast.connectors.paimon.table import PaimonTable
+from holdfast.connectors.save_modes import SchemaSaveMode, data_exists, staged_content
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
@@ -218,7 +217,7 @@ table (`paimon.table.write-props`), where Paimon has them.
         if due is None or not opening.new(table):
             return None
         shape = dict(anew.content) if anew else None
-        return Order(place.plain_url, opening.life, due, shape).committable(str(table.path))
+        return TableOrder(place.plain_url, opening.life, due, shape).committable(str(table.path))
 
     def _schema(
         self, table: Table, options: PaimonSinkOptions, old: PaimonSchema | None = None
@@ -294,13 +293,7 @@ def _partitions(committable: Committable) -> Iterator[Partition]:
 
 
 def _staged(committable: Committable) -> PaimonStaged:
-    if committable.version != VERSION:
-        raise UserError(
-            f"Paimon cannot commit what version {committable.version} of it has staged;"
-            f" this is version {VERSION}.",
-            code="sink.committable_version",
-        )
-    return PaimonStaged.from_plain(committable.content)
+    return PaimonStaged.from_plain(staged_content(PaimonSink.name, committable, VERSION))
 
 
 def _check_table(table: PaimonTable, rows: Table, options: PaimonSinkOptions) -> None:

@@ -14,15 +14,15 @@ from holdfast.connectors.sql.values import (
     NUMBERS,
     WHOLE,
     Scope,
-    Value,
-    as_text,
+    SqlValue,
     literal,
-    local,
-    shown,
     type_of,
 )
 from holdfast.errors import UserError
 from holdfast.model.types import MAX_PRECISION, Type, row
+
+SHOWN = 60
+"""How much of a value an error shows, in characters."""
 
 TYPES = {
     "TEXT": "string", "VARCHAR": "string", "CHAR": "string", "NCHAR": "string",
@@ -68,7 +68,9 @@ def _decimal(numbers: list[int]) -> Type:
     return Type("decimal", precision, scale)
 
 
-def cast(value: Value, to: Type, scope: Scope, lenient: bool = False, said: str = "") -> Value:
+def cast(
+    value: SqlValue, to: Type, scope: Scope, lenient: bool = False, said: str = ""
+) -> SqlValue:
     """Return a value as another type; lenient gives NULL where that fails.
 
     `said` is the expression as the query has it, for an error.
@@ -79,17 +81,17 @@ def cast(value: Value, to: Type, scope: Scope, lenient: bool = False, said: str 
     _check(found, to, said)
     special = _special(value, found, to, scope, lenient)
     if special is not None:
-        return Value(special, to)
+        return SqlValue(special, to)
     if lenient:
-        return Value(_tried(value.sql, found, to), to)
+        return SqlValue(_tried(value.sql, found, to), to)
     if _always_fits(found, to):
-        return Value(f"cast({value.sql} AS {to.ddl})", to)
+        return SqlValue(f"cast({value.sql} AS {to.ddl})", to)
     said = literal(f"{said or f'a value of {found} as {to}'}: ")
     rule = literal(f" is no {to}{_rule(found, to)}.")
     checked = scope.checked(
         _tried(value.sql, found, to), f"{value.sql} IS NULL", to, said, shown(value.sql), rule
     )
-    return Value(checked, to)
+    return SqlValue(checked, to)
 
 
 def _check(found: Type, to: Type, said: str) -> None:
@@ -131,7 +133,7 @@ def _rule(found: Type, to: Type) -> str:
     return ""
 
 
-def _special(value: Value, found: Type, to: Type, scope: Scope, lenient: bool) -> str | None:
+def _special(value: SqlValue, found: Type, to: Type, scope: Scope, lenient: bool) -> str | None:
     """Return the text where Spark's own cast would do something else."""
     match found.kind, to.kind:
         case "timestamp" | "timestamp_tz" | "time", "string":
@@ -201,3 +203,52 @@ def _widest_number(types: list[Type]) -> Type:
         return Type("decimal", max(t.precision for t in decimals), max(t.scale for t in decimals))
     order = (*WHOLE, *BROKEN)
     return max(types, key=lambda t: order.index(t.kind))
+
+
+def shown(sql: str) -> str:
+    """Return a value as an error shows it."""
+    return f"concat('\\'', left(cast({sql} AS string), {SHOWN}), '\\'')"
+
+
+def as_text(value: SqlValue, kind: str, scope: Scope | None = None) -> str:
+    """Return a value as Java would print it, which is how SeaTunnel joins and casts to text.
+
+    That differs from Spark for moments: `T` in between, no seconds where they are zero, and the
+    offset after an instant.
+    """
+    match kind:
+        case "string":
+            return value.sql
+        case "timestamp":
+            return _trimmed(f"date_format({value.sql}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")")
+        case "timestamp_tz":
+            there = local(value.sql, kind, scope)
+            text = as_text(SqlValue(there), "timestamp")
+            return f"concat({text}, {_offset(value.sql, there)})"
+        case "time":
+            return _trimmed(f"date_format({value.sql}, 'HH:mm:ss.SSSSSS')")
+        case _:
+            return f"cast({value.sql} AS string)"
+
+
+def local(sql: str, kind: str, scope: Scope | None) -> str:
+    """Return an instant as the clock shows it in the zone of choice; anything else as it is."""
+    if kind != "timestamp_tz":
+        return sql
+    plain = f"cast({sql} AS timestamp_ntz)"
+    if scope is None or not scope.zone:
+        return plain
+    return f"convert_timezone(current_timezone(), {literal(scope.zone)}, {plain})"
+
+
+def _offset(instant: str, there: str) -> str:
+    """Return how far a clock is from UTC, as Java prints it: Z or +05:30."""
+    here = f"convert_timezone(current_timezone(), 'UTC', cast({instant} AS timestamp_ntz))"
+    minutes = f"timestampdiff(MINUTE, {here}, {there})"
+    sign = f"if({minutes} < 0, '-', '+')"
+    parts = [f"lpad(cast(abs({minutes}) {part} AS string), 2, '0')" for part in ("div 60", "% 60")]
+    return f"if({minutes} = 0, 'Z', concat({sign}, {parts[0]}, ':', {parts[1]}))"
+
+
+def _trimmed(formatted: str) -> str:
+    return f"regexp_replace({formatted}, '(:00)?[.]000000$|000$', '')"

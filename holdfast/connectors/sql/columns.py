@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from holdfast.connect.options import nearest
-from holdfast.connectors.sql.values import Value, literal
+from holdfast.connectors.sql.values import SqlValue, literal
 from holdfast.errors import UserError
 from holdfast.model.types import UNKNOWN, Type, quote
 
@@ -16,13 +16,13 @@ class Columns:
     def __init__(self, types: Mapping[str, Type]) -> None:
         self.types = types
 
-    def resolve(self, parts: list[str]) -> Value:
+    def resolve(self, parts: list[str]) -> SqlValue:
         """Return the column, or the field within one; leading names of tables are skipped."""
         for skipped, name in enumerate(parts):
             found = self.types.get(name)
             rest = parts[skipped + 1 :]
             if found is not None and (not rest or found.kind in NESTED or found == UNKNOWN):
-                return _within(Value(quote(name), found), rest, ".".join(parts))
+                return _within(SqlValue(quote(name), found), rest, ".".join(parts))
         raise UserError(self.missing(parts[-1]))
 
     def missing(self, name: str) -> str:
@@ -31,22 +31,22 @@ class Columns:
         return f"there is no column '{name}'.{nearest(name, names)} Columns: {', '.join(names)}."
 
 
-def any_column(parts: list[str]) -> Value:
+def any_column(parts: list[str]) -> SqlValue:
     """Take any name for a column of unknown type: Spark, or nobody, will look for it."""
-    return Value(".".join(quote(p) for p in parts))
+    return SqlValue(".".join(quote(p) for p in parts))
 
 
-def _within(value: Value, parts: list[str], whole: str) -> Value:
+def _within(value: SqlValue, parts: list[str], whole: str) -> SqlValue:
     """Go down into a row by field, into a map by key; a key that is missing gives NULL."""
     for part in parts:
         kind = value.type
         assert kind is not None  # every column's type is known
         if kind == UNKNOWN:
-            value = Value(f"{value.sql}.{quote(part)}", UNKNOWN)
+            value = SqlValue(f"{value.sql}.{quote(part)}", UNKNOWN)
         elif kind.kind == "map":
-            value = Value(f"{value.sql}[{literal(part)}]", kind.parts[1])
+            value = SqlValue(f"{value.sql}[{literal(part)}]", kind.parts[1])
         elif kind.kind == "row" and part in kind.names:
-            value = Value(f"{value.sql}.{quote(part)}", dict(kind.fields)[part])
+            value = SqlValue(f"{value.sql}.{quote(part)}", dict(kind.fields)[part])
         elif kind.kind == "row":
             fields = ", ".join(kind.names)
             raise UserError(f"there is no field '{part}' in '{whole}'. Fields: {fields}.")

@@ -47,17 +47,27 @@ def projected(text: str, query: exp.Select, table: Table, scope: Scope) -> Table
     return _with(table, made)
 
 
-def related(query: exp.Query, named: Mapping[str, Table]) -> Table:
-    """Return the columns that a query over whole tables yields.  `named`: by the name in FROM."""
+def related(query: exp.Query, named: Mapping[str, Table]) -> Table | None:
+    """Return the columns that a query over whole tables yields.  `named`: by the name in FROM.
+
+    None where a star over several tables hides them.
+    """
     for name, table in named.items():
         if table.changelog:
             raise changelog(name)
     _check_columns(query, named.values())
     first = next(iter(named.values()))
-    names = list(_outputs(query, named))
+    try:
+        names = list(_outputs(query, named))
+    except LookupError:
+        return None
     check_names(names)
-    plain = replace(first, primary_key=None, constraints=(), partitions=())
-    return _with(plain, dict.fromkeys(names, UNKNOWN))
+    return _with(without_keys(first), dict.fromkeys(names, UNKNOWN))
+
+
+def without_keys(table: Table) -> Table:
+    """Return a table whose rows are not those of the input, so that none of its keys holds."""
+    return replace(table, primary_key=None, constraints=(), partitions=())
 
 
 def changelog(name: str) -> UserError:

@@ -6,6 +6,7 @@ the type of its first argument.  What has no result (LN of 0) fails, where Spark
 
 from math import e
 
+from holdfast.connectors.sql.casts import shown
 from holdfast.connectors.sql.jvm_functions import REMAINDER, TRIM_SCALE
 from holdfast.connectors.sql.values import (
     BROKEN,
@@ -14,11 +15,10 @@ from holdfast.connectors.sql.values import (
     NUMBERS,
     STRING,
     WHOLE,
-    Call,
     Function,
-    Value,
+    FunctionCall,
+    SqlValue,
     literal,
-    shown,
     template,
 )
 from holdfast.errors import UserError
@@ -31,51 +31,51 @@ def _of_double(name: str) -> Function:
     return template(f"{name}({{0}})", type=DOUBLE)
 
 
-def _positive(call: Call, index: int, formula: str) -> str:
+def _positive(call: FunctionCall, index: int, formula: str) -> str:
     """Return a formula that fails where an argument is not above zero."""
     value = call.sql(index)
     wrong = call.scope.fail(f"'{call.name.upper()}: '", shown(value), "' is not above zero.'")
     return f"if({value} <= 0, cast({wrong} AS double), {formula})"
 
 
-def _cot(call: Call) -> Value:
+def _cot(call: FunctionCall) -> SqlValue:
     # Spark gives infinity at zero.
     wrong = f"cast({call.scope.fail(literal('COT: division by zero.'))} AS double)"
-    return Value(f"if(tan({call.sql(0)}) = 0D, {wrong}, cot({call.sql(0)}))", DOUBLE)
+    return SqlValue(f"if(tan({call.sql(0)}) = 0D, {wrong}, cot({call.sql(0)}))", DOUBLE)
 
 
-def _ln(call: Call) -> Value:
-    return Value(_positive(call, 0, f"ln({call.sql(0)})"), DOUBLE)
+def _ln(call: FunctionCall) -> SqlValue:
+    return SqlValue(_positive(call, 0, f"ln({call.sql(0)})"), DOUBLE)
 
 
-def _log10(call: Call) -> Value:
-    return Value(_positive(call, 0, f"log10({call.sql(0)})"), DOUBLE)
+def _log10(call: FunctionCall) -> SqlValue:
+    return SqlValue(_positive(call, 0, f"log10({call.sql(0)})"), DOUBLE)
 
 
-def _log(call: Call) -> Value:
+def _log(call: FunctionCall) -> SqlValue:
     if len(call) == 1:
         return _ln(call)
     base, value = call.sql(0), call.sql(1)
     if call.args[0].literal == 10:
-        return Value(_positive(call, 1, f"log10({value})"), DOUBLE)
+        return SqlValue(_positive(call, 1, f"log10({value})"), DOUBLE)
     # Dividing two logarithms misses the last digit for the two bases Java knows by heart.
     formula = f"CASE {base} WHEN {e!r}D THEN ln({value}) WHEN 10 THEN log10({value})"
     formula = f"{formula} ELSE ln({value}) / ln({base}) END"
-    return Value(_positive(call, 0, _positive(call, 1, formula)), DOUBLE)
+    return SqlValue(_positive(call, 0, _positive(call, 1, formula)), DOUBLE)
 
 
-def remainder(call: Call) -> Value:
+def remainder(call: FunctionCall) -> SqlValue:
     """Return what is left after division, of the divisor's type and exact in decimal digits."""
     left, right = call.sql(0), call.sql(1)
     kinds, gives = (call.kind(0), call.kind(1)), _rest_type(call.type(0), call.type(1))
     if not all(k in NUMBERS for k in kinds):
-        return Value(f"({left} % {right})")
+        return SqlValue(f"({left} % {right})")
     wrong = "' divided by '", shown(right), "' leaves nothing that could be told.'"
     said = ("'MOD: '", shown(left), *wrong)
     missing = f"{left} IS NULL OR {right} IS NULL"
     if all(k in (*WHOLE, "decimal") for k in kinds):
         found = f"cast(try_mod({left}, {right}) AS {gives.ddl})"
-        return Value(call.scope.checked(found, missing, gives, *said), gives)
+        return SqlValue(call.scope.checked(found, missing, gives, *said), gives)
     # 13 % 5.4 is 2.1999999999999993 in doubles, and 2.2 by their digits.
     whole = "true" if gives.kind in WHOLE else "false"
     rest = f"{REMAINDER}(cast({left} AS double), cast({right} AS double), {whole})"
@@ -84,7 +84,7 @@ def remainder(call: Call) -> Value:
         rest = f"{TRIM_SCALE}({rest})"
         digits = f"if(instr({rest}, '.') = 0, 0, length({rest}) - instr({rest}, '.'))"
         found = f"if({digits} <= {gives.scale}, {found}, NULL)"
-    return Value(call.scope.checked(found, missing, gives, *said), gives)
+    return SqlValue(call.scope.checked(found, missing, gives, *said), gives)
 
 
 def _rest_type(left: Type, right: Type) -> Type:
@@ -101,44 +101,44 @@ def _rest_type(left: Type, right: Type) -> Type:
     return Type("decimal", before + scale or 1, scale)
 
 
-def _to_whole(call: Call) -> Value:
+def _to_whole(call: FunctionCall) -> SqlValue:
     name = "floor" if call.name.upper() == "FLOOR" else "ceil"
     digits = f", {call.sql(1)}" if call.given(1) else ""
-    return Value(f"cast({name}({call.sql(0)}{digits}) AS int)", INT)
+    return SqlValue(f"cast({name}({call.sql(0)}{digits}) AS int)", INT)
 
 
-def _round(call: Call) -> Value:
+def _round(call: FunctionCall) -> SqlValue:
     digits = f", {call.sql(1)}" if call.given(1) else ""
     rounded, gives = f"round({call.sql(0)}{digits})", call.type(0)
     # Spark narrows a decimal to the digits left; the column keeps its type.
     if gives.kind == "decimal":
-        return Value(f"cast({rounded} AS {gives.ddl})", gives)
-    return Value(rounded, gives if gives.kind in NUMBERS else None)
+        return SqlValue(f"cast({rounded} AS {gives.ddl})", gives)
+    return SqlValue(rounded, gives if gives.kind in NUMBERS else None)
 
 
-def _sign(call: Call) -> Value:
+def _sign(call: FunctionCall) -> SqlValue:
     value = f"nanvl({call.sql(0)}, 0)" if call.kind(0) in BROKEN else call.sql(0)
-    return Value(f"cast(sign({value}) AS int)", INT)
+    return SqlValue(f"cast(sign({value}) AS int)", INT)
 
 
-def _truncate(call: Call) -> Value:
+def _truncate(call: FunctionCall) -> SqlValue:
     """Cut digits off, towards zero."""
     value, digits = call.sql(0), call.sql(1) if call.given(1) else "0"
     cut = f"if({value} < 0, ceil({value}, {digits}), floor({value}, {digits}))"
     if call.kind(0) in (*WHOLE, "decimal"):
-        return Value(f"cast({cut} AS {call.type(0).ddl})", call.type(0))
+        return SqlValue(f"cast({cut} AS {call.type(0).ddl})", call.type(0))
     # Beyond 15 digits a double has no decimals left to cut.
     sql = f"if(abs({value}) >= 1e15D, cast({value} AS double), cast({cut} AS double))"
-    return Value(sql, DOUBLE)
+    return SqlValue(sql, DOUBLE)
 
 
-def _random(call: Call) -> Value:
+def _random(call: FunctionCall) -> SqlValue:
     if not call.given(0):
-        return Value("rand()", DOUBLE)
+        return SqlValue("rand()", DOUBLE)
     seed = call.whole(0)
     if seed is None:
         raise UserError(f"{call.name}: the seed must be a whole number, not {call.sql(0)}.")
-    return Value(f"{first_random(seed)!r}D", DOUBLE)
+    return SqlValue(f"{first_random(seed)!r}D", DOUBLE)
 
 
 def first_random(seed: int) -> float:
@@ -151,21 +151,21 @@ def first_random(seed: int) -> float:
     return float((bits[0] << 27) + bits[1]) * 2.0**-53
 
 
-def _trim_scale(call: Call) -> Value:
+def _trim_scale(call: FunctionCall) -> SqlValue:
     """Return a number as text, without zeros at its end and without an exponent."""
     value, plain = call.sql(0), f"cast({call.sql(0)} AS string)"
     if call.kind(0) in WHOLE:
-        return Value(plain, STRING)
+        return SqlValue(plain, STRING)
     if call.kind(0) == "decimal":
         shorter = f"trim(TRAILING '.' FROM trim(TRAILING '0' FROM {plain}))"
-        return Value(f"if(instr({plain}, '.') > 0, {shorter}, {plain})", STRING)
+        return SqlValue(f"if(instr({plain}, '.') > 0, {shorter}, {plain})", STRING)
     said = ("'TRIM_SCALE: '", shown(value), "' is no number.'")
     found = call.scope.checked(f"{TRIM_SCALE}({plain})", f"{value} IS NULL", STRING, *said)
-    return Value(found, STRING)
+    return SqlValue(found, STRING)
 
 
 NUMBER = {
-    "ABS": Function(1, 1, lambda call: Value(f"abs({call.sql(0)})", call.args[0].type)),
+    "ABS": Function(1, 1, lambda call: SqlValue(f"abs({call.sql(0)})", call.args[0].type)),
     **{
         name: _of_double(name.lower())
         for name in (

@@ -5,7 +5,14 @@ from holdfast.connectors.sql.functions_number import NUMBER
 from holdfast.connectors.sql.functions_spark import AGGREGATES, PASSED, WINDOWS
 from holdfast.connectors.sql.functions_text import TEXT
 from holdfast.connectors.sql.functions_time import MOMENT
-from holdfast.connectors.sql.values import BOOLEAN, STRING, Call, Function, Value, template
+from holdfast.connectors.sql.values import (
+    BOOLEAN,
+    STRING,
+    Function,
+    FunctionCall,
+    SqlValue,
+    template,
+)
 from holdfast.errors import UserError
 from holdfast.model.types import Type
 
@@ -16,35 +23,35 @@ _NO_DES = (
 REFUSED = {"DES_ENCRYPT": _NO_DES, "DES_DECRYPT": _NO_DES}
 
 
-def _coalesce(call: Call) -> Value:
+def _coalesce(call: FunctionCall) -> SqlValue:
     """Return the first that is not NULL, in the type of the first argument."""
     known = [call.type(i) for i in range(len(call))]
     to = next((t for t in known if t.kind != "null"), None)
     if to is None or not to.kind:
-        return Value(f"coalesce({', '.join(a.sql for a in call.args)})")
+        return SqlValue(f"coalesce({', '.join(a.sql for a in call.args)})")
     parts = (cast(a, to, call.scope).sql for a in call.args)
-    return Value(f"coalesce({', '.join(parts)})", to)
+    return SqlValue(f"coalesce({', '.join(parts)})", to)
 
 
-def _nullif(call: Call) -> Value:
+def _nullif(call: FunctionCall) -> SqlValue:
     """Return NULL for two values that are equal to Java: of one type, too."""
     types = (call.type(0), call.type(1))
     known = all(t.kind not in ("", "null") for t in types)
     apart = types[0].kind != types[1].kind or types[0].scale != types[1].scale
     if known and apart:
-        return Value(call.sql(0), types[0])
-    return Value(f"nullif({call.sql(0)}, {call.sql(1)})", call.args[0].type)
+        return SqlValue(call.sql(0), types[0])
+    return SqlValue(f"nullif({call.sql(0)}, {call.sql(1)})", call.args[0].type)
 
 
-def _array(call: Call) -> Value:
+def _array(call: FunctionCall) -> SqlValue:
     if not len(call):
-        return Value("cast(array() AS array<string>)", Type("array", parts=(STRING,)))
+        return SqlValue("cast(array() AS array<string>)", Type("array", parts=(STRING,)))
     items, element = alike(call)
     made = Type("array", parts=(element,)) if element else None
-    return Value(f"array({', '.join(items)})", made)
+    return SqlValue(f"array({', '.join(items)})", made)
 
 
-def alike(call: Call) -> tuple[list[str], Type | None]:
+def alike(call: FunctionCall) -> tuple[list[str], Type | None]:
     """Return the arguments as one type, and that type; as they are where nobody knows one."""
     to = widest([call.type(i) for i in range(len(call))])
     if to is None:
@@ -52,20 +59,20 @@ def alike(call: Call) -> tuple[list[str], Type | None]:
     return [cast(a, to, call.scope).sql for a in call.args], to
 
 
-def _multi_if(call: Call) -> Value:
+def _multi_if(call: FunctionCall) -> SqlValue:
     if len(call) % 2 == 0:
         raise UserError("MULTI_IF: give pairs of condition and value, then a value for the rest.")
-    values = Call(call.name, (*call.args[1::2], call.args[-1]), call.scope)
+    values = FunctionCall(call.name, (*call.args[1::2], call.args[-1]), call.scope)
     sqls, gives = alike(values)
     whens = " ".join(f"WHEN {c.sql} THEN {v}" for c, v in zip(call.args[:-1:2], sqls, strict=False))
-    return Value(f"CASE {whens} ELSE {sqls[-1]} END", gives)
+    return SqlValue(f"CASE {whens} ELSE {sqls[-1]} END", gives)
 
 
 def _cast_to(kind: str) -> Function:
     return Function(1, 1, lambda call: cast(call.args[0], Type(kind), call.scope))
 
 
-def _passed(call: Call) -> str:
+def _passed(call: FunctionCall) -> str:
     return f"{call.name.lower()}({', '.join(a.sql for a in call.args)})"
 
 

@@ -4,6 +4,7 @@ They differ in more than names: CONCAT skips NULL, pads and trims take one chara
 may count from the end, an empty SUBSTRING is NULL, and lengths are bigint.
 """
 
+from holdfast.connectors.sql.casts import as_text, shown
 from holdfast.connectors.sql.jvm_functions import GROUP
 from holdfast.connectors.sql.values import (
     BIGINT,
@@ -11,12 +12,10 @@ from holdfast.connectors.sql.values import (
     INT,
     NULL,
     STRING,
-    Call,
     Function,
-    Value,
-    as_text,
+    FunctionCall,
+    SqlValue,
     literal,
-    shown,
     template,
 )
 from holdfast.errors import UserError
@@ -29,13 +28,13 @@ BASE64 = r"\A(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)
 """What Java's decoder takes: the padding at the end may be missing, and nothing else."""
 
 
-def concat(call: Call) -> Value:
+def concat(call: FunctionCall) -> SqlValue:
     """Join all that is not NULL; nothing at all gives an empty text."""
     parts = ", ".join(as_text(a, call.kind(i), call.scope) for i, a in enumerate(call.args))
-    return Value(f"concat_ws('', {parts})", STRING)
+    return SqlValue(f"concat_ws('', {parts})", STRING)
 
 
-def _concat_ws(call: Call) -> Value:
+def _concat_ws(call: FunctionCall) -> SqlValue:
     """Join with a separator; an array is one part, an empty text where it holds nothing."""
     by = f"coalesce({call.sql(0)}, '')"
     parts = []
@@ -44,38 +43,38 @@ def _concat_ws(call: Call) -> Value:
             parts.append(f"array_join(cast({value.sql} AS array<string>), {by})")
         else:
             parts.append(as_text(value, call.kind(i), call.scope))
-    return Value(f"concat_ws({by}, {', '.join(parts)})", STRING)
+    return SqlValue(f"concat_ws({by}, {', '.join(parts)})", STRING)
 
 
-def _ascii(call: Call) -> Value:
-    return Value(f"if({call.sql(0)} = '', NULL, ascii({call.sql(0)}))", INT)
+def _ascii(call: FunctionCall) -> SqlValue:
+    return SqlValue(f"if({call.sql(0)} = '', NULL, ascii({call.sql(0)}))", INT)
 
 
-def _char(call: Call) -> Value:
+def _char(call: FunctionCall) -> SqlValue:
     # Spark's chr stops at 255; SeaTunnel's goes on to all of UTF-16.
     code = f"lpad(hex(cast({call.sql(0)} AS int) & 65535), 4, '0')"
-    return Value(f"decode(unhex({code}), 'UTF-16BE')", STRING)
+    return SqlValue(f"decode(unhex({code}), 'UTF-16BE')", STRING)
 
 
-def _hextoraw(call: Call) -> Value:
+def _hextoraw(call: FunctionCall) -> SqlValue:
     sql = call.sql(0)
     rule = "' has not four digits for each character.'"
     wrong = call.scope.fail("'HEXTORAW: '", shown(sql), rule)
     good = f"decode(to_binary({sql}, 'hex'), 'UTF-16BE')"
-    return Value(f"if(length({sql}) % 4 <> 0, cast({wrong} AS string), {good})", STRING)
+    return SqlValue(f"if(length({sql}) % 4 <> 0, cast({wrong} AS string), {good})", STRING)
 
 
-def _rawtohex(call: Call) -> Value:
+def _rawtohex(call: FunctionCall) -> SqlValue:
     if call.kind(0) == "bytes":
-        return Value(f"lower(hex({call.sql(0)}))", STRING)
-    return Value(
+        return SqlValue(f"lower(hex({call.sql(0)}))", STRING)
+    return SqlValue(
         f"lower(hex(encode({as_text(call.args[0], call.kind(0), call.scope)}, 'UTF-16BE')))", STRING
     )
 
 
-def _insert(call: Call) -> Value:
+def _insert(call: FunctionCall) -> SqlValue:
     old, start, length, new = (a.sql for a in call.args)
-    return Value(
+    return SqlValue(
         f"CASE WHEN {old} IS NULL THEN {new} WHEN {new} IS NULL THEN {old}"
         f" WHEN {start} < 1 OR {length} <= 0 OR {new} = '' OR {start} > length({old}) + 1"
         f" THEN {old}"
@@ -84,13 +83,13 @@ def _insert(call: Call) -> Value:
     )
 
 
-def position(search: str, within: str, start: Value | None = None) -> Value:
+def position(search: str, within: str, start: SqlValue | None = None) -> SqlValue:
     """Return where a text begins in another, from 1; 0 where it does not, or there is no text.
 
     A negative start looks for the last place at or before that many characters from the end.
     """
     if start is None:
-        return Value(f"coalesce(locate({search}, {within}), 0)", INT)
+        return SqlValue(f"coalesce(locate({search}, {within}), 0)", INT)
     from_place = f"greatest({start.sql}, 1)"
     nothing = f"least({from_place}, length({within}) + 1)"
     forward = f"locate({search}, {within}, {from_place})"
@@ -101,19 +100,19 @@ def position(search: str, within: str, start: Value | None = None) -> Value:
     place = f"length({part}) - {found} - length({search}) + 2"
     backward = f"coalesce(if({found} = 0 OR length({within}) + {start.sql} < 0, 0, {place}), 0)"
     if isinstance(start.literal, int):
-        return Value(backward if start.literal < 0 else forward, INT)
-    return Value(f"if({start.sql} < 0, {backward}, {forward})", INT)
+        return SqlValue(backward if start.literal < 0 else forward, INT)
+    return SqlValue(f"if({start.sql} < 0, {backward}, {forward})", INT)
 
 
-def _locate(call: Call) -> Value:
+def _locate(call: FunctionCall) -> SqlValue:
     return position(call.sql(0), call.sql(1), call.args[2] if call.given(2) else None)
 
 
-def _instr(call: Call) -> Value:
+def _instr(call: FunctionCall) -> SqlValue:
     return position(call.sql(1), call.sql(0), call.args[2] if call.given(2) else None)
 
 
-def _one_character(call: Call, index: int) -> str:
+def _one_character(call: FunctionCall, index: int) -> str:
     """Return the character to pad or trim with: the first of an argument, else a space."""
     if not call.given(index):
         return "' '"
@@ -123,19 +122,19 @@ def _one_character(call: Call, index: int) -> str:
     return f"coalesce(nullif(left({value.sql}, 1), ''), ' ')"
 
 
-def _pad(call: Call) -> Value:
+def _pad(call: FunctionCall) -> SqlValue:
     sql = f"{call.name.lower()}({call.sql(0)}, {call.sql(1)}, {_one_character(call, 2)})"
-    return Value(sql, STRING)
+    return SqlValue(sql, STRING)
 
 
 def _trim(side: str) -> Function:
-    def build(call: Call) -> Value:
-        return Value(f"trim({side} {_one_character(call, 1)} FROM {call.sql(0)})", STRING)
+    def build(call: FunctionCall) -> SqlValue:
+        return SqlValue(f"trim({side} {_one_character(call, 1)} FROM {call.sql(0)})", STRING)
 
     return Function(1, 2, build)
 
 
-def _pattern(call: Call, index: int, flags_at: int) -> str:
+def _pattern(call: FunctionCall, index: int, flags_at: int) -> str:
     """Return a regular expression with the flags of another argument inside it.
 
     Where case does not matter, that of every letter does not, as SeaTunnel tells Java.
@@ -153,19 +152,19 @@ def _pattern(call: Call, index: int, flags_at: int) -> str:
     return f"concat('(?{inline})', {call.sql(index)})" if inline else call.sql(index)
 
 
-def _regexp_replace(call: Call) -> Value:
+def _regexp_replace(call: FunctionCall) -> SqlValue:
     sql = f"regexp_replace({call.sql(0)}, {_pattern(call, 1, 3)}, {call.sql(2)})"
-    return Value(sql, STRING)
+    return SqlValue(sql, STRING)
 
 
-def _regexp_like(call: Call) -> Value:
-    return Value(f"regexp_like({call.sql(0)}, {_pattern(call, 1, 2)})", BOOLEAN)
+def _regexp_like(call: FunctionCall) -> SqlValue:
+    return SqlValue(f"regexp_like({call.sql(0)}, {_pattern(call, 1, 2)})", BOOLEAN)
 
 
-def _regexp_substr(call: Call) -> Value:
+def _regexp_substr(call: FunctionCall) -> SqlValue:
     """Take the text and pattern, or also position, occurrence, flags and group."""
     if 2 < len(call) < 6:
-        return Value("cast(NULL AS string)", STRING)
+        return SqlValue("cast(NULL AS string)", STRING)
     for index, what in ((2, "the position"), (3, "the occurrence")):
         at = call.whole(index) if call.given(index) else 1
         if at is not None and at < 1:
@@ -173,61 +172,61 @@ def _regexp_substr(call: Call) -> Value:
     start, number = (call.sql(i) if call.given(i) else "1" for i in (2, 3))
     group = call.sql(5) if call.given(5) else "0"
     counts = ", ".join(f"cast({sql} AS int)" for sql in (start, number, group))
-    return Value(f"{GROUP}({call.sql(0)}, {_pattern(call, 1, 4)}, {counts})", STRING)
+    return SqlValue(f"{GROUP}({call.sql(0)}, {_pattern(call, 1, 4)}, {counts})", STRING)
 
 
-def _replace(call: Call) -> Value:
+def _replace(call: FunctionCall) -> SqlValue:
     new = f"coalesce({call.sql(2)}, '')" if call.given(2) else "''"
-    return Value(f"replace({call.sql(0)}, {call.sql(1)}, {new})", STRING)
+    return SqlValue(f"replace({call.sql(0)}, {call.sql(1)}, {new})", STRING)
 
 
-def _soundex(call: Call) -> Value:
+def _soundex(call: FunctionCall) -> SqlValue:
     # Spark looks at the first character whatever it is; H2 skips what is no letter.
     letters = f"regexp_replace({call.sql(0)}, '[^A-Za-z]', '')"
-    return Value(f"if({letters} = '', '0000', soundex({letters}))", STRING)
+    return SqlValue(f"if({letters} = '', '0000', soundex({letters}))", STRING)
 
 
-def _substring(call: Call) -> Value:
+def _substring(call: FunctionCall) -> SqlValue:
     length = f", {call.sql(2)}" if call.given(2) else ""
-    return Value(f"nullif(substring({call.sql(0)}, {call.sql(1)}{length}), '')", STRING)
+    return SqlValue(f"nullif(substring({call.sql(0)}, {call.sql(1)}{length}), '')", STRING)
 
 
-def _translate(call: Call) -> Value:
+def _translate(call: FunctionCall) -> SqlValue:
     # Characters without a counterpart stay; Spark would remove them.
     subject, find, new = (a.sql for a in call.args)
     if call.args[2] == NULL:
-        return Value(subject, STRING)
+        return SqlValue(subject, STRING)
     if not call.args[2].written:
         new = f"coalesce({new}, '')"
-    return Value(f"translate({subject}, left({find}, length({new})), {new})", STRING)
+    return SqlValue(f"translate({subject}, left({find}, length({new})), {new})", STRING)
 
 
-def _split(call: Call) -> Value:
+def _split(call: FunctionCall) -> SqlValue:
     """Split as Java does: no empty texts at the end, NULL for an empty text."""
     subject = call.sql(0)
     by = call.sql(1) if call.given(1) else "''"
     # The inner function is Spark's way to give the parts a name.
     last = "coalesce(array_max(transform(p, (x, i) -> if(x = '', 0, i + 1))), 0)"
     parts = f"transform(array(split({subject}, {by})), p -> slice(p, 1, {last}))[0]"
-    return Value(f"if({subject} = '', NULL, {parts})", STRINGS)
+    return SqlValue(f"if({subject} = '', NULL, {parts})", STRINGS)
 
 
-def _to_base64(call: Call) -> Value:
+def _to_base64(call: FunctionCall) -> SqlValue:
     value = call.sql(0)
     if call.kind(0) != "bytes":
         value = f"cast({as_text(call.args[0], call.kind(0), call.scope)} AS binary)"
     # Spark breaks the line after 76 characters.
-    return Value(f"replace(base64({value}), '\\r\\n', '')", STRING)
+    return SqlValue(f"replace(base64({value}), '\\r\\n', '')", STRING)
 
 
-def _from_base64(call: Call) -> Value:
+def _from_base64(call: FunctionCall) -> SqlValue:
     """Decode what is base64 by the letter; Spark would skip whatever is not."""
     value = call.sql(0)
     decoded = f"make_valid_utf8(cast(unbase64({value}) AS string))"
     rule = "' is not base64: A to Z, a to z, 0 to 9, + and /, four to a group, = at the end.'"
     checked = f"if({value} RLIKE {literal(BASE64)}, {decoded}, NULL)"
     said = ("'FROM_BASE64: '", shown(value), rule)
-    return Value(call.scope.checked(checked, f"{value} IS NULL", STRING, *said), STRING)
+    return SqlValue(call.scope.checked(checked, f"{value} IS NULL", STRING, *said), STRING)
 
 
 TEXT = {

@@ -7,6 +7,7 @@ read as the clock shows it in the zone of choice.
 
 import re
 
+from holdfast.connectors.sql.casts import as_text, local
 from holdfast.connectors.sql.values import (
     BIGINT,
     BOOLEAN,
@@ -17,13 +18,11 @@ from holdfast.connectors.sql.values import (
     STRING,
     TIME,
     TIMESTAMP,
-    Call,
     Function,
+    FunctionCall,
     Scope,
-    Value,
-    as_text,
+    SqlValue,
     literal,
-    local,
     template,
     type_of,
 )
@@ -66,7 +65,7 @@ FIELDS = {
 }
 
 
-def extract(field: str, value: Value, scope: Scope) -> Value:
+def extract(field: str, value: SqlValue, scope: Scope) -> SqlValue:
     """Return one field of a moment; NULL where its type has no such field."""
     name = field.upper()
     if name not in FIELDS:
@@ -77,29 +76,29 @@ def extract(field: str, value: Value, scope: Scope) -> Value:
         formula, of_time = FIELDS["DOW"]
     gives = BIGINT if name == "EPOCH" else INT
     if (kind == "time" and not of_time) or (kind == "date" and of_time):
-        return Value(f"cast(NULL AS {gives.ddl})", gives)
+        return SqlValue(f"cast(NULL AS {gives.ddl})", gives)
     if name == "EPOCH" and kind == "timestamp_tz":
-        return Value(f"unix_seconds({value.sql})", gives)
-    return Value(formula.format(local(value.sql, kind, scope)), gives)
+        return SqlValue(f"unix_seconds({value.sql})", gives)
+    return SqlValue(formula.format(local(value.sql, kind, scope)), gives)
 
 
 def _field(formula: str, type: Type) -> Function:
     """Return a function of one moment, which reads an instant in the zone of choice."""
-    return Function(1, 1, lambda call: Value(formula.format(_clock(call, 0)), type))
+    return Function(1, 1, lambda call: SqlValue(formula.format(_clock(call, 0)), type))
 
 
-def _clock(call: Call, index: int) -> str:
+def _clock(call: FunctionCall, index: int) -> str:
     """Return a moment as a clock shows it."""
     return local(call.sql(index), call.kind(index), call.scope)
 
 
-def _week(call: Call) -> Value:
+def _week(call: FunctionCall) -> SqlValue:
     # SeaTunnel 2.3.9 counts the week of the year from one more than its Java call does.
     more = "" if call.scope.weeks == "newer" else " + 1"
-    return Value(f"({WEEK_OF_YEAR.format(_clock(call, 0))}{more})", INT)
+    return SqlValue(f"({WEEK_OF_YEAR.format(_clock(call, 0))}{more})", INT)
 
 
-def java_pattern(call: Call, index: int) -> str:
+def java_pattern(call: FunctionCall, index: int) -> str:
     """Return a pattern as Spark wants it; one it cannot follow is refused here, by letter."""
     value = call.args[index]
     if not isinstance(value.literal, str):
@@ -116,7 +115,7 @@ def java_pattern(call: Call, index: int) -> str:
     return literal("".join(p if i % 2 else p.replace("u", "y") for i, p in enumerate(parts)))
 
 
-def _unit(call: Call, index: int, good: tuple[str, ...]) -> str:
+def _unit(call: FunctionCall, index: int, good: tuple[str, ...]) -> str:
     if not call.given(index):
         return "DAY"
     unit = call.word(index, "the unit").upper()
@@ -125,7 +124,7 @@ def _unit(call: Call, index: int, good: tuple[str, ...]) -> str:
     return unit
 
 
-def _dateadd(call: Call) -> Value:
+def _dateadd(call: FunctionCall) -> SqlValue:
     """Add units; a unit that the type does not have changes nothing, as in SeaTunnel."""
     value, count, unit = call.sql(0), call.sql(1), _unit(call, 2, (*DAYS, *MICROS))
     match call.kind(0):
@@ -134,21 +133,21 @@ def _dateadd(call: Call) -> Value:
                 return call.args[0]
             if unit in ("YEAR", "MONTH"):
                 months = f"cast({count} * {12 if unit == 'YEAR' else 1} AS int)"
-                return Value(f"add_months({value}, {months})", DATE)
+                return SqlValue(f"add_months({value}, {months})", DATE)
             days = f"cast({count} * {7 if unit == 'WEEK' else 1} AS int)"
-            return Value(f"date_add({value}, {days})", DATE)
+            return SqlValue(f"date_add({value}, {days})", DATE)
         case "time":
             if unit in DAYS:
                 return call.args[0]
             micros = f"time_to_micros({value}) + cast({count} AS bigint) * {MICROS[unit]}"
             # The clock goes round; Spark's own addition fails at midnight.
-            return Value(f"time_from_micros(pmod({micros}, 86400000000))", TIME)
+            return SqlValue(f"time_from_micros(pmod({micros}, 86400000000))", TIME)
         case _:
             sql = f"timestampadd({unit}, {count}, {_moment(call, 0)})"
-            return Value(sql, call.type(0) if call.kind(0) in MOMENTS else None)
+            return SqlValue(sql, call.type(0) if call.kind(0) in MOMENTS else None)
 
 
-def _moment(call: Call, index: int) -> str:
+def _moment(call: FunctionCall, index: int) -> str:
     if call.kind(index) in ("date", "string"):
         return f"cast({call.sql(index)} AS timestamp_ntz)"
     return call.sql(index)
@@ -160,38 +159,38 @@ def _seconds(first: str, second: str) -> str:
     return f"cast(floor({micros} / 1000000BD) AS bigint)"
 
 
-def _datediff(call: Call) -> Value:
+def _datediff(call: FunctionCall) -> SqlValue:
     """Return how many whole units lie between, counted from the first to the second."""
     unit = _unit(call, 2, DIFFERENCES)
     if unit in ("YEAR", "MONTH", "DAY"):
         sides = [f"cast(cast({_clock(call, i)} AS date) AS timestamp_ntz)" for i in (0, 1)]
         step, size = ("MONTH", 12) if unit == "YEAR" else (unit, 1)
         found = f"timestampdiff({step}, {sides[0]}, {sides[1]})"
-        return Value(f"({found} div {size})" if size > 1 else found, BIGINT)
+        return SqlValue(f"({found} div {size})" if size > 1 else found, BIGINT)
     first, second = (_moment(call, i) for i in (0, 1))
     if unit in IN_SECONDS:
-        return Value(f"({_seconds(first, second)} div {IN_SECONDS[unit]})", BIGINT)
-    return Value(f"timestampdiff({unit}, {first}, {second})", BIGINT)
+        return SqlValue(f"({_seconds(first, second)} div {IN_SECONDS[unit]})", BIGINT)
+    return SqlValue(f"timestampdiff({unit}, {first}, {second})", BIGINT)
 
 
-def _date_trunc(call: Call) -> Value:
+def _date_trunc(call: FunctionCall) -> SqlValue:
     unit = _unit(call, 1, TRUNCATIONS)
-    return Value(f"cast(date_trunc('{unit}', {_clock(call, 0)}) AS timestamp_ntz)", TIMESTAMP)
+    return SqlValue(f"cast(date_trunc('{unit}', {_clock(call, 0)}) AS timestamp_ntz)", TIMESTAMP)
 
 
-def _format(call: Call) -> Value:
-    return Value(f"date_format({_clock(call, 0)}, {java_pattern(call, 1)})", STRING)
+def _format(call: FunctionCall) -> SqlValue:
+    return SqlValue(f"date_format({_clock(call, 0)}, {java_pattern(call, 1)})", STRING)
 
 
-def to_char(call: Call) -> Value:
+def to_char(call: FunctionCall) -> SqlValue:
     """Return a moment by a pattern, anything else as it is printed."""
     kind = call.kind(0)
     if call.given(1) and kind not in (*NUMBERS, "string", "boolean", "bytes"):
         return _format(call)
-    return Value(as_text(call.args[0], kind, call.scope), STRING)
+    return SqlValue(as_text(call.args[0], kind, call.scope), STRING)
 
 
-def _parsed(call: Call) -> tuple[str, Type]:
+def _parsed(call: FunctionCall) -> tuple[str, Type]:
     """Return Spark's name for what a pattern yields, and its type: both, a date, or a time."""
     pattern = call.word(1, "the pattern")
     years, minutes = "yy" in pattern or "uu" in pattern, "mm" in pattern
@@ -207,28 +206,28 @@ def _parsed(call: Call) -> tuple[str, Type]:
     )
 
 
-def _parse(call: Call) -> Value:
+def _parse(call: FunctionCall) -> SqlValue:
     name, gives = _parsed(call)
     function = "to_timestamp_ntz" if name == "timestamp" else f"to_{name}"
-    return Value(f"{function}({call.sql(0)}, {java_pattern(call, 1)})", gives)
+    return SqlValue(f"{function}({call.sql(0)}, {java_pattern(call, 1)})", gives)
 
 
-def _is_date(call: Call) -> Value:
+def _is_date(call: FunctionCall) -> SqlValue:
     """Say whether a text is one; a pattern without month and day makes no date."""
     name, _ = _parsed(call)
     letters = re.sub(r"'[^']*'", "", call.word(1, "the pattern"))
     whole = "D" in letters or ("d" in letters and ("M" in letters or "L" in letters))
     if name != "time" and not whole:
-        return Value("false", BOOLEAN)
-    return Value(f"(try_to_{name}({call.sql(0)}, {java_pattern(call, 1)}) IS NOT NULL)", BOOLEAN)
+        return SqlValue("false", BOOLEAN)
+    return SqlValue(f"(try_to_{name}({call.sql(0)}, {java_pattern(call, 1)}) IS NOT NULL)", BOOLEAN)
 
 
-def _from_unixtime(call: Call) -> Value:
+def _from_unixtime(call: FunctionCall) -> SqlValue:
     moment = f"cast(timestamp_seconds({call.sql(0)}) AS timestamp_ntz)"
     if call.given(2):
         moment = f"convert_timezone({call.sql(2)}, {moment})"
     pattern = java_pattern(call, 1) if call.given(1) else "'yyyy-MM-dd HH:mm:ss'"
-    return Value(f"date_format({moment}, {pattern})", STRING)
+    return SqlValue(f"date_format({moment}, {pattern})", STRING)
 
 
 _now = template("localtimestamp()", 0, TIMESTAMP)

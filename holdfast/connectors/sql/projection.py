@@ -23,7 +23,7 @@ ALONE = ("expressions", "from_", "where", "laterals")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class OutputColumn:
     """One column that SELECT yields, in Spark SQL.  `shown` False: only a lateral view needs it."""
 
     name: str
@@ -68,25 +68,25 @@ class Projection:
         found = self.query.args.get("where")
         return self.translator.sql(found.this) if found else None
 
-    def items(self) -> list[Item]:
+    def items(self) -> list[OutputColumn]:
         """Return what SELECT yields, and what lateral views need beside it."""
         items = [item for node in self.query.expressions for item in self._item(node)]
         names = [item.name for item in items]
         check_names(names)
-        return [*items, *(Item(n, quote(n), shown=False) for n in self._needed(names))]
+        return [*items, *(OutputColumn(n, quote(n), shown=False) for n in self._needed(names))]
 
-    def _item(self, node: exp.Expr) -> Iterator[Item]:
+    def _item(self, node: exp.Expr) -> Iterator[OutputColumn]:
         if is_star(node):
             for name in self.columns.types if self.columns else ():
-                yield Item(name, quote(name))
+                yield OutputColumn(name, quote(name))
             return
         inner = node.this if isinstance(node, exp.Alias) else node
         name = output_name(node)
         if name in self._views and not self._has(column_parts(inner)[-1]):
             # The view of this name fills it in later.
-            yield Item(name, "cast(NULL AS string)")
+            yield OutputColumn(name, "cast(NULL AS string)")
             return
-        yield Item(name, self.translator.sql(inner))
+        yield OutputColumn(name, self.translator.sql(inner))
 
     @property
     def _views(self) -> list[str]:

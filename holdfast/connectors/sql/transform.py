@@ -20,10 +20,10 @@ from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.transform import Transform
 from holdfast.connectors.sql.columns import Columns, any_column
 from holdfast.connectors.sql.dialect import parse, place_of, table_names
-from holdfast.connectors.sql.foresee import changelog, projected, related
+from holdfast.connectors.sql.foresee import changelog, projected, related, without_keys
 from holdfast.connectors.sql.functions_other import FUNCTIONS
 from holdfast.connectors.sql.jvm_functions import make_known
-from holdfast.connectors.sql.projection import Item, Projection, check_names, is_projection
+from holdfast.connectors.sql.projection import OutputColumn, Projection, check_names, is_projection
 from holdfast.connectors.sql.relational import Relational
 from holdfast.connectors.sql.translate import unknown_function
 from holdfast.connectors.sql.values import Scope, TypeOf, Weeks
@@ -108,7 +108,7 @@ class Sql(Transform[SqlOptions]):
             return rows.with_frame(_explained(lambda: self._project(query, rows)))
         named = dict.fromkeys(table_names(query), rows)
         frame = _explained(lambda: self._relate(query, named))
-        table = rows.table if _keeps_rows(query) else _without_keys(rows.table)
+        table = rows.table if _keeps_rows(query) else without_keys(rows.table)
         return Rows.of(table, frame)
 
     def foresee(self, table: Table) -> Table | None:
@@ -127,12 +127,7 @@ class Sql(Transform[SqlOptions]):
         return self._related(query, named)
 
     def _related(self, query: exp.Query, named: Mapping[str, Table]) -> Table | None:
-        if not named:
-            return None
-        try:
-            return _said(lambda: related(query, named))
-        except LookupError:  # a star over several tables
-            return None
+        return _said(lambda: related(query, named)) if named else None
 
     def join(self, inputs: Mapping[str, Tables]) -> Tables:
         """Run the query over several inputs; the result goes by the first table it reads."""
@@ -145,7 +140,7 @@ class Sql(Transform[SqlOptions]):
 
         frame = _explained(build)
         first = next(iter(named.values()))
-        return Tables([Rows.of(_without_keys(first.table), frame)])
+        return Tables([Rows.of(without_keys(first.table), frame)])
 
     def _project(self, query: exp.Select, rows: Rows) -> "DataFrame":
         frame, hidden = rows.frame, rows.hidden
@@ -211,16 +206,16 @@ def _explode(
     projection: Projection,
     lateral: exp.Lateral,
     frame: "DataFrame",
-    items: list[Item],
+    items: list[OutputColumn],
     kept: list[str],
     scope: Scope,
-) -> tuple["DataFrame", list[Item]]:
+) -> tuple["DataFrame", list[OutputColumn]]:
     """Apply one lateral view: in place of the column of its name, or as a new last one."""
     types = {f.name: from_spark(f.dataType.jsonValue()) for f in frame.schema.fields}
     name, sql = projection.view(lateral, Columns(types).resolve, scope)
     items = [replace(item, shown=True) if item.name == name else item for item in items]
     if name not in [item.name for item in items]:
-        items.append(Item(name, sql))
+        items.append(OutputColumn(name, sql))
     columns = [f"{sql if i.name == name else quote(i.name)} AS {quote(i.name)}" for i in items]
     frame = frame.selectExpr(*columns, *kept)
     if not lateral.args.get("outer"):
@@ -269,10 +264,6 @@ def _keeps_rows(query: exp.Query) -> bool:
 def _without_order(query: exp.Query) -> dict[str, object]:
     left_out = ("order", "limit", "offset")
     return {k: v for k, v in query.copy().args.items() if k not in left_out}
-
-
-def _without_keys(table: Table) -> Table:
-    return replace(table, primary_key=None, constraints=(), partitions=())
 
 
 @contextmanager

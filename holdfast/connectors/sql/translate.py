@@ -23,9 +23,9 @@ from holdfast.connectors.sql.values import (
     DOUBLE,
     INT,
     NULL,
-    Call,
+    FunctionCall,
     Scope,
-    Value,
+    SqlValue,
     literal,
     text,
     type_of,
@@ -58,10 +58,10 @@ NOW = {
     exp.CurrentDatetime: "CURRENT_TIMESTAMP",
 }
 
-Resolve = Callable[[list[str]], Value]
+Resolve = Callable[[list[str]], SqlValue]
 """Finds a column by its dotted name, or raises UserError."""
 
-Rule = Callable[["Translator", Any], Value]
+Rule = Callable[["Translator", Any], SqlValue]
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Translator:
         """What its expressions are written for."""
         return replace(self.outer, ask=self._type_of)
 
-    def value(self, node: exp.Expr) -> Value:
+    def value(self, node: exp.Expr) -> SqlValue:
         """Return an expression in Spark SQL."""
         rule = RULES.get(type(node))
         held = {key for key, part in node.args.items() if part}
@@ -102,7 +102,7 @@ class Translator:
             self._asked[sql] = self.outer(sql)
         return self._asked[sql]
 
-    def call(self, node: exp.Expr, name: str, args: tuple[Value, ...]) -> Value:
+    def call(self, node: exp.Expr, name: str, args: tuple[SqlValue, ...]) -> SqlValue:
         """Return a function call in Spark SQL."""
         function = FUNCTIONS.get(name.upper())
         if function is None:
@@ -113,8 +113,8 @@ class Translator:
             raise UserError(
                 f"{name}{place_of(node, self.query)} takes {wanted} arguments, not {len(args)}."
             )
-        made = function.build(Call(name, args, self.scope))
-        return made if isinstance(made, Value) else Value(made)
+        made = function.build(FunctionCall(name, args, self.scope))
+        return made if isinstance(made, SqlValue) else SqlValue(made)
 
 
 def unknown_function(name: str, place: str) -> str:
@@ -127,70 +127,70 @@ def unknown_function(name: str, place: str) -> str:
     return f"there is no function '{name}'{place}.{hint}"
 
 
-def _literal(_: Translator, node: exp.Literal) -> Value:
+def _literal(_: Translator, node: exp.Literal) -> SqlValue:
     if node.is_string:
         return text(node.name)
     written = node.name
     if written.isdigit():
         number = int(written)
         kind = INT if number < 2**31 else BIGINT if number < 2**63 else None
-        return Value(written, kind, number, True)
-    return Value(f"{written}D", DOUBLE, float(written), True)
+        return SqlValue(written, kind, number, True)
+    return SqlValue(f"{written}D", DOUBLE, float(written), True)
 
 
-def _negative(t: Translator, node: exp.Neg) -> Value:
+def _negative(t: Translator, node: exp.Neg) -> SqlValue:
     inner = t.value(node.this)
     number = inner.literal
     if isinstance(number, (int, float)) and not isinstance(number, bool):
-        return Value(f"(-{inner.sql})", inner.type, -number, True)
-    return Value(f"(- {inner.sql})", inner.type)
+        return SqlValue(f"(-{inner.sql})", inner.type, -number, True)
+    return SqlValue(f"(- {inner.sql})", inner.type)
 
 
-def _boolean(_: Translator, node: exp.Boolean) -> Value:
-    return Value("true" if node.this else "false", BOOLEAN, bool(node.this), True)
+def _boolean(_: Translator, node: exp.Boolean) -> SqlValue:
+    return SqlValue("true" if node.this else "false", BOOLEAN, bool(node.this), True)
 
 
-def _column(t: Translator, node: exp.Expr) -> Value:
+def _column(t: Translator, node: exp.Expr) -> SqlValue:
     if isinstance(node, exp.Dot) and not isinstance(node.this, (exp.Column, exp.Dot)):
-        return Value(f"{t.sql(node.this)}[{literal(node.expression.name)}]")
+        return SqlValue(f"{t.sql(node.this)}[{literal(node.expression.name)}]")
     return t.resolve(column_parts(node))
 
 
-def _bracket(t: Translator, node: exp.Bracket) -> Value:
+def _bracket(t: Translator, node: exp.Bracket) -> SqlValue:
     inner, key = t.value(node.this), t.value(node.expressions[0])
     kind = type_of(inner, t.scope)
     gives = kind.parts[-1] if kind.kind in ("array", "map") else None
-    return Value(f"{inner.sql}[{key.sql}]", gives)
+    return SqlValue(f"{inner.sql}[{key.sql}]", gives)
 
 
-def _paren(t: Translator, node: exp.Paren) -> Value:
+def _paren(t: Translator, node: exp.Paren) -> SqlValue:
     return t.value(node.this)
 
 
-def _arithmetic(t: Translator, node: exp.Binary) -> Value:
+def _arithmetic(t: Translator, node: exp.Binary) -> SqlValue:
     sign = ARITHMETIC[type(node)]
     return arithmetic(sign, t.value(node.this), t.value(node.expression), t.scope)
 
 
-def _whole_division(t: Translator, node: exp.IntDiv) -> Value:
-    return Value(f"({t.sql(node.this)} div {t.sql(node.expression)})", BIGINT)
+def _whole_division(t: Translator, node: exp.IntDiv) -> SqlValue:
+    return SqlValue(f"({t.sql(node.this)} div {t.sql(node.expression)})", BIGINT)
 
 
-def _comparison(t: Translator, node: exp.Binary) -> Value:
+def _comparison(t: Translator, node: exp.Binary) -> SqlValue:
     sign = COMPARISONS[type(node)]
     return comparison(sign, t.value(node.this), t.value(node.expression), t.scope)
 
 
-def _both(t: Translator, node: exp.Connector) -> Value:
+def _both(t: Translator, node: exp.Connector) -> SqlValue:
     word = "AND" if isinstance(node, exp.And) else "OR"
-    return Value(f"({t.sql(node.this)} {word} {t.sql(node.expression)})", BOOLEAN)
+    return SqlValue(f"({t.sql(node.this)} {word} {t.sql(node.expression)})", BOOLEAN)
 
 
-def _not(t: Translator, node: exp.Not) -> Value:
-    return Value(f"(NOT {t.sql(node.this)})", BOOLEAN)
+def _not(t: Translator, node: exp.Not) -> SqlValue:
+    return SqlValue(f"(NOT {t.sql(node.this)})", BOOLEAN)
 
 
-def _is(t: Translator, node: exp.Is) -> Value:
+def _is(t: Translator, node: exp.Is) -> SqlValue:
     negated = bool(node.args.get("negate"))
     what = node.expression
     if isinstance(what, exp.Not):
@@ -198,66 +198,66 @@ def _is(t: Translator, node: exp.Is) -> Value:
     if not isinstance(what, (exp.Null, exp.Boolean)):
         raise UserError(f"'{text_of_node(node)}' is not supported. Say IS NULL or IS NOT NULL.")
     word = f"IS {'NOT ' if negated else ''}{text_of_node(what)}"
-    return Value(f"({t.sql(node.this)} {word})", BOOLEAN)
+    return SqlValue(f"({t.sql(node.this)} {word})", BOOLEAN)
 
 
-def _in(t: Translator, node: exp.In) -> Value:
+def _in(t: Translator, node: exp.In) -> SqlValue:
     inner = t.value(node.this)
     if node.args.get("query"):
-        return Value(f"({inner.sql} IN {t.sql(node.args['query'])})", BOOLEAN)
+        return SqlValue(f"({inner.sql} IN {t.sql(node.args['query'])})", BOOLEAN)
     return among(inner, [t.value(v) for v in node.expressions], t.scope)
 
 
-def _like(t: Translator, node: exp.Binary, escape: str = "") -> Value:
+def _like(t: Translator, node: exp.Binary, escape: str = "") -> SqlValue:
     sign = f"{'NOT ' if node.args.get('negate') else ''}{LIKES[type(node)]}"
     return like(sign, t.value(node.this), t.value(node.expression), escape)
 
 
-def _escape(t: Translator, node: exp.Escape) -> Value:
+def _escape(t: Translator, node: exp.Escape) -> SqlValue:
     return _like(t, node.this, f" ESCAPE {t.sql(node.expression)}")
 
 
-def _between(t: Translator, node: exp.Between) -> Value:
+def _between(t: Translator, node: exp.Between) -> SqlValue:
     inner, low, high = (t.value(node.args[k]) for k in ("this", "low", "high"))
     left = comparison(">=", inner, low, t.scope).sql
-    return Value(f"({left} AND {comparison('<=', inner, high, t.scope).sql})", BOOLEAN)
+    return SqlValue(f"({left} AND {comparison('<=', inner, high, t.scope).sql})", BOOLEAN)
 
 
-def _case(t: Translator, node: exp.Case) -> Value:
+def _case(t: Translator, node: exp.Case) -> SqlValue:
     """Write a CASE; a WHEN that is a condition holds by itself even where CASE names a value."""
     subject = t.value(node.this) if node.this else None
     branches = node.args["ifs"]
     default = node.args.get("default")
     results = [t.value(b.args["true"]) for b in branches]
     results.append(t.value(default) if default else NULL)
-    sqls, gives = alike(Call("CASE", tuple(results), t.scope))
+    sqls, gives = alike(FunctionCall("CASE", tuple(results), t.scope))
     whens = []
     for branch, sql in zip(branches, sqls, strict=False):
         test = t.value(branch.this)
         if subject is not None and not isinstance(branch.this.unnest(), CONDITIONS):
             test = comparison("=", subject, test, t.scope)
         whens.append(f"WHEN {test.sql} THEN {sql}")
-    return Value(f"CASE {' '.join(whens)} ELSE {sqls[-1]} END", gives)
+    return SqlValue(f"CASE {' '.join(whens)} ELSE {sqls[-1]} END", gives)
 
 
-def _if(t: Translator, node: exp.If) -> Value:
+def _if(t: Translator, node: exp.If) -> SqlValue:
     default = node.args.get("false")
     results = (t.value(node.args["true"]), t.value(default) if default else NULL)
-    sqls, gives = alike(Call("IF", results, t.scope))
-    return Value(f"if({t.sql(node.this)}, {sqls[0]}, {sqls[1]})", gives)
+    sqls, gives = alike(FunctionCall("IF", results, t.scope))
+    return SqlValue(f"if({t.sql(node.this)}, {sqls[0]}, {sqls[1]})", gives)
 
 
-def _cast(t: Translator, node: exp.Cast) -> Value:
+def _cast(t: Translator, node: exp.Cast) -> SqlValue:
     lenient = isinstance(node, exp.TryCast)
     return cast(t.value(node.this), read_type(node.to), t.scope, lenient, text_of_node(node))
 
 
-def _concat(t: Translator, node: exp.DPipe) -> Value:
+def _concat(t: Translator, node: exp.DPipe) -> SqlValue:
     parts = tuple(t.value(part) for part in node.flatten(unnest=False))
-    return concat(Call("||", parts, t.scope))
+    return concat(FunctionCall("||", parts, t.scope))
 
 
-def _call(t: Translator, node: exp.Anonymous) -> Value:
+def _call(t: Translator, node: exp.Anonymous) -> SqlValue:
     arguments = node.expressions
     if node.name.upper() == "POSITION" and len(arguments) == 1:
         inside = arguments[0]
@@ -266,21 +266,21 @@ def _call(t: Translator, node: exp.Anonymous) -> Value:
     return t.call(node, node.name, tuple(_argument(t, a) for a in arguments))
 
 
-def _argument(t: Translator, node: exp.Expr) -> Value:
+def _argument(t: Translator, node: exp.Expr) -> SqlValue:
     """Return an argument; an aggregate's may also be a star or DISTINCT."""
     if isinstance(node, exp.Star):
-        return Value("*")
+        return SqlValue("*")
     if isinstance(node, exp.Distinct):
-        return Value(f"DISTINCT {', '.join(t.sql(e) for e in node.expressions)}")
+        return SqlValue(f"DISTINCT {', '.join(t.sql(e) for e in node.expressions)}")
     return t.value(node)
 
 
-def _extract(t: Translator, node: exp.Extract) -> Value:
+def _extract(t: Translator, node: exp.Extract) -> SqlValue:
     inner = t.value(node.expression)
     return extract(node.this.name, inner, t.scope)
 
 
-def _trim(t: Translator, node: exp.Trim) -> Value:
+def _trim(t: Translator, node: exp.Trim) -> SqlValue:
     side = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(node.text("position").upper(), "TRIM")
     parts = [t.value(node.this)]
     if node.expression:
@@ -288,35 +288,35 @@ def _trim(t: Translator, node: exp.Trim) -> Value:
     return t.call(node, side, tuple(parts))
 
 
-def _now(t: Translator, node: exp.Func) -> Value:
+def _now(t: Translator, node: exp.Func) -> SqlValue:
     return t.call(node, NOW[type(node)], ())
 
 
-def _interval(t: Translator, node: exp.Interval) -> Value:
-    return Value(f"INTERVAL {t.sql(node.this)} {node.text('unit')}")
+def _interval(t: Translator, node: exp.Interval) -> SqlValue:
+    return SqlValue(f"INTERVAL {t.sql(node.this)} {node.text('unit')}")
 
 
-def _subquery(t: Translator, node: exp.Expr) -> Value:
+def _subquery(t: Translator, node: exp.Expr) -> SqlValue:
     if t.subquery is None:
         raise UserError(f"'{text_of_node(node)}': a query inside this one is not supported here.")
     query = node.this if isinstance(node, (exp.Subquery, exp.Exists)) else node
     assert isinstance(query, exp.Query)
     word = "EXISTS " if isinstance(node, exp.Exists) else ""
-    return Value(f"{word}({t.subquery(query)})", BOOLEAN if word else None)
+    return SqlValue(f"{word}({t.subquery(query)})", BOOLEAN if word else None)
 
 
-def _filter(t: Translator, node: exp.Filter) -> Value:
-    return Value(f"{t.sql(node.this)} FILTER (WHERE {t.sql(node.expression.this)})")
+def _filter(t: Translator, node: exp.Filter) -> SqlValue:
+    return SqlValue(f"{t.sql(node.this)} FILTER (WHERE {t.sql(node.expression.this)})")
 
 
-def _ignore_nulls(t: Translator, node: exp.IgnoreNulls) -> Value:
-    return Value(f"{t.sql(node.this)} IGNORE NULLS")
+def _ignore_nulls(t: Translator, node: exp.IgnoreNulls) -> SqlValue:
+    return SqlValue(f"{t.sql(node.this)} IGNORE NULLS")
 
 
-def _window(t: Translator, node: exp.Window) -> Value:
+def _window(t: Translator, node: exp.Window) -> SqlValue:
     if t.window is None:
         raise UserError(f"'{text_of_node(node)}': OVER is not supported here.")
-    return Value(t.window(node, t.sql(node.this)))
+    return SqlValue(t.window(node, t.sql(node.this)))
 
 
 RULES: dict[type, Rule] = {

@@ -11,9 +11,6 @@ WHOLE = ("tinyint", "smallint", "int", "bigint")
 BROKEN = ("float", "double")
 NUMBERS = (*WHOLE, *BROKEN, "decimal")
 MOMENTS = ("timestamp", "timestamp_tz")
-SHOWN = 60
-"""How much of a value an error shows, in characters."""
-
 TypeOf = Callable[[str], Type | None]
 """Asks Spark for the type of a text; None where it cannot tell."""
 
@@ -47,17 +44,12 @@ class Scope:
         return f"coalesce({value}, if({missing}, NULL, {stop}))"
 
 
-def shown(sql: str) -> str:
-    """Return a value as an error shows it."""
-    return f"concat('\\'', left(cast({sql} AS string), {SHOWN}), '\\'')"
-
-
 STRING, INT, BIGINT, DOUBLE = Type("string"), Type("int"), Type("bigint"), Type("double")
 BOOLEAN, DATE, TIMESTAMP, TIME = Type("boolean"), Type("date"), Type("timestamp"), Type("time")
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class SqlValue:
     """A Spark SQL expression that may stand anywhere, without parentheses around it.
 
     `literal` is set where the query gives the value itself, and `written` says so.
@@ -69,12 +61,12 @@ class Value:
     written: bool = False
 
 
-NULL = Value("NULL", Type("null"), None, True)
+NULL = SqlValue("NULL", Type("null"), None, True)
 
 
-def text(value: str) -> Value:
+def text(value: str) -> SqlValue:
     """Return a text literal."""
-    return Value(literal(value), STRING, value, True)
+    return SqlValue(literal(value), STRING, value, True)
 
 
 def literal(value: str) -> str:
@@ -87,11 +79,11 @@ def literal(value: str) -> str:
 
 
 @dataclass(frozen=True)
-class Call:
+class FunctionCall:
     """A function call: its name as written, its arguments, and who knows types."""
 
     name: str
-    args: tuple[Value, ...]
+    args: tuple[SqlValue, ...]
     scope: Scope
 
     def __len__(self) -> int:
@@ -126,56 +118,12 @@ class Call:
         return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
-def type_of(value: Value, scope: Scope) -> Type:
+def type_of(value: SqlValue, scope: Scope) -> Type:
     """Return a value's type: known, or asked for, or of an empty kind."""
     return value.type or scope(value.sql) or UNKNOWN
 
 
-def as_text(value: Value, kind: str, scope: Scope | None = None) -> str:
-    """Return a value as Java would print it, which is how SeaTunnel joins and casts to text.
-
-    That differs from Spark for moments: `T` in between, no seconds where they are zero, and the
-    offset after an instant.
-    """
-    match kind:
-        case "string":
-            return value.sql
-        case "timestamp":
-            return _trimmed(f"date_format({value.sql}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")")
-        case "timestamp_tz":
-            there = local(value.sql, kind, scope)
-            text = as_text(Value(there), "timestamp")
-            return f"concat({text}, {_offset(value.sql, there)})"
-        case "time":
-            return _trimmed(f"date_format({value.sql}, 'HH:mm:ss.SSSSSS')")
-        case _:
-            return f"cast({value.sql} AS string)"
-
-
-def local(sql: str, kind: str, scope: Scope | None) -> str:
-    """Return an instant as the clock shows it in the zone of choice; anything else as it is."""
-    if kind != "timestamp_tz":
-        return sql
-    plain = f"cast({sql} AS timestamp_ntz)"
-    if scope is None or not scope.zone:
-        return plain
-    return f"convert_timezone(current_timezone(), {literal(scope.zone)}, {plain})"
-
-
-def _offset(instant: str, there: str) -> str:
-    """Return how far a clock is from UTC, as Java prints it: Z or +05:30."""
-    here = f"convert_timezone(current_timezone(), 'UTC', cast({instant} AS timestamp_ntz))"
-    minutes = f"timestampdiff(MINUTE, {here}, {there})"
-    sign = f"if({minutes} < 0, '-', '+')"
-    parts = [f"lpad(cast(abs({minutes}) {part} AS string), 2, '0')" for part in ("div 60", "% 60")]
-    return f"if({minutes} = 0, 'Z', concat({sign}, {parts[0]}, ':', {parts[1]}))"
-
-
-def _trimmed(formatted: str) -> str:
-    return f"regexp_replace({formatted}, '(:00)?[.]000000$|000$', '')"
-
-
-Build = Callable[[Call], Value | str]
+Build = Callable[[FunctionCall], SqlValue | str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +138,7 @@ class Function:
 def template(pattern: str, least: int = 1, type: Type | None = None) -> Function:
     """Return a function of exactly `least` arguments that fills them into a pattern."""
 
-    def build(call: Call) -> Value:
-        return Value(pattern.format(*(a.sql for a in call.args)), type)
+    def build(call: FunctionCall) -> SqlValue:
+        return SqlValue(pattern.format(*(a.sql for a in call.args)), type)
 
     return Function(least, least, build)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.connect.options import nearest
 from holdfast.connect.rows import Rows
-from holdfast.connectors.sql.values import Value, as_text
+from holdfast.connectors.sql.casts import as_text
+from holdfast.connectors.sql.values import SqlValue
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Key, Table
 from holdfast.model.types import Type, quote
@@ -36,7 +37,7 @@ def column_text(rows: Rows, name: str, stage: str) -> "Expression":
     from pyspark.sql import functions as F
 
     column = find_column(rows.table, name, stage)
-    return F.expr(as_text(Value(quote(name)), column.type.kind))
+    return F.expr(as_text(SqlValue(quote(name)), column.type.kind))
 
 
 def check_new(table: Table, names: Sequence[str], stage: str) -> None:

@@ -8,7 +8,8 @@ from holdfast.connect.left_out import LeftOut
 from holdfast.connect.options import option, options
 from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
-from holdfast.connectors.sql.values import Value, as_text
+from holdfast.connectors.sql.casts import as_text
+from holdfast.connectors.sql.values import SqlValue
 from holdfast.connectors.transforms.columns import find_column
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
@@ -52,7 +53,7 @@ class Rule:
 
 
 @options
-class FieldRule(Rule):
+class ValidatedField(Rule):
     """A column and what must hold of it: a rule right here, or several under `rules`."""
 
     field_name: str  #: The column to check.
@@ -74,7 +75,7 @@ class FieldRule(Rule):
 class DataValidatorOptions:
     """What must hold, and what happens to rows of which it does not."""
 
-    field_rules: list[FieldRule]  #: The columns to check and the rules for each.
+    field_rules: list[ValidatedField]  #: The columns to check and the rules for each.
     #: What to do with a row that breaks a rule: FAIL stops the job, SKIP leaves it out and counts
     #: it as rejected.
     row_error_handle_way: Literal["FAIL", "SKIP"] = "FAIL"
@@ -187,7 +188,7 @@ def _text(column: Column) -> "Expression":
     """Return what is looked at: bytes as they are, the rest as the text that Java prints."""
     from pyspark.sql import functions as F
 
-    value, text = F.col(quote(column.name)), Value(quote(column.name))
+    value, text = F.col(quote(column.name)), SqlValue(quote(column.name))
     return value if column.type.kind == "bytes" else F.expr(as_text(text, column.type.kind))
 
 

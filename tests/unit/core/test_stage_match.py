@@ -152,7 +152,8 @@ def test_a_changed_option_is_refused_with_old_and_new_and_what_to_say() -> None:
     assert said == (
         "Source[0]-LocalFile (path = /a) of the saved state is not in the job file. If it"
         " continues as Source[0]-LocalFile (path = /b): --map"
-        " 'Source[0]-LocalFile=Source[0]-LocalFile'. If it shall end here: --map 'Source[0]-LocalFile=none', or --allow-dropped for all such."
+        " 'Source[0]-LocalFile=Source[0]-LocalFile'. If it shall end here:"
+        " --map 'Source[0]-LocalFile=none', or --allow-dropped for all such."
     )
     word = {"Source[0]-LocalFile": "Source[0]-LocalFile"}
     assert moved(match(old, new, word)) == word

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from holdfast.connectors.files.format import Format
+from holdfast.connectors.files.format import FileFormat
 from holdfast.connectors.files.partition_folders import with_folders
 from holdfast.connectors.files.reasons import why
 from holdfast.connectors.files.text_conversion import arrow_type
@@ -86,7 +86,7 @@ def _simpler(kind: Any) -> Any:
 
 
 def read_with_arrow(
-    spark: "SparkSession", form: Format, files: Sequence[str], schema: "StructType",
+    spark: "SparkSession", form: FileFormat, files: Sequence[str], schema: "StructType",
     folders: Sequence[str],
 ) -> "DataFrame":  # fmt: skip
     """Return the rows of files with these columns, the file of each and what folders name."""
@@ -101,7 +101,7 @@ def read_with_arrow(
 class _Reader:
     """The function that Spark's Python workers call."""
 
-    form: Format
+    form: FileFormat
     files: tuple[str, ...]
     own: tuple[Column, ...]
     folders: tuple[Column, ...]
@@ -125,8 +125,8 @@ class _Reader:
             raise unreadable(path, error) from error
 
 
-def _parts(path: str, form: Format) -> Iterator[pa.RecordBatch]:
-    if form is Format.PARQUET:
+def _parts(path: str, form: FileFormat) -> Iterator[pa.RecordBatch]:
+    if form is FileFormat.PARQUET:
         with pq.ParquetFile(path) as found:
             yield from found.iter_batches(BATCH_ROWS, use_threads=False)
         return

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from holdfast.connectors.files.casts import Where, cast_sql, folder_sql, wider
-from holdfast.connectors.files.format import Format
+from holdfast.connectors.files.casts import CastPlace, cast_sql, folder_sql, wider
+from holdfast.connectors.files.format import FileFormat
 from holdfast.connectors.files.formats.arrow_files import (
     FILE,
     WRITER,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.connectors.files.source_options import FileTable
 
 
-class Load(Protocol):
+class SparkReader(Protocol):
     """Reads files with Spark."""
 
     spark: "SparkSession"
@@ -40,7 +40,7 @@ class Load(Protocol):
     ) -> "DataFrame":
         """Return the rows of the files; without a schema, with the columns the files have."""
 
-    def of(self, files: Sequence[str]) -> "Load":
+    def of(self, files: Sequence[str]) -> "SparkReader":
         """Return the same reader for some of the files."""
 
 
@@ -48,7 +48,7 @@ class Load(Protocol):
 class _Group:
     """Files with the same columns."""
 
-    load: Load
+    load: SparkReader
     described: "StructType"
     """The columns as Spark reads them."""
 
@@ -64,7 +64,7 @@ class _Group:
 
 
 def columnar_columns(
-    load: Load, table: "FileTable", folders: Sequence[str], stage: str
+    load: SparkReader, table: "FileTable", folders: Sequence[str], stage: str
 ) -> "DataFrame":
     """Return the columns of Parquet or ORC files, and last those that only folders name.
 
@@ -89,14 +89,14 @@ def columnar_columns(
 
 def _rows(
     group: _Group,
-    form: Format,
+    form: FileFormat,
     kinds: dict[str, Type],
     folders: Sequence[str],
     extra: list[str],
     stage: str,
 ) -> "DataFrame":
     # Parquet's own reader can be asked for local times, which costs nothing; ORC's cannot.
-    read = group.asked if form is Format.PARQUET else group.described
+    read = group.asked if form is FileFormat.PARQUET else group.described
     if group.by_arrow:
         found = read_with_arrow(group.load.spark, form, group.load.files, read, folders)
     else:
@@ -110,8 +110,8 @@ def _rows(
         if name in folders:
             value = folder_sql(name, kind, stage, file)
         elif mine := own.get(name) or own.get(name.lower()):
-            here, value, where = group.kinds[mine], quote(mine), Where(stage, name, file, row)
-            if form is Format.ORC:
+            here, value, where = group.kinds[mine], quote(mine), CastPlace(stage, name, file, row)
+            if form is FileFormat.ORC:
                 value = cast_sql(value, there[mine], here, where)
             value = cast_sql(value, here, kind, where)
         else:
@@ -120,7 +120,7 @@ def _rows(
     return found.selectExpr(*columns, *extra)
 
 
-def _groups(load: Load, table: "FileTable", folders: set[str]) -> list[_Group]:
+def _groups(load: SparkReader, table: "FileTable", folders: set[str]) -> list[_Group]:
     """Return the files by the columns they have."""
     hidden = [f for f in load.files if f.rsplit("/", 1)[-1].startswith("_")]
     if hidden:
@@ -145,10 +145,10 @@ def _groups(load: Load, table: "FileTable", folders: set[str]) -> list[_Group]:
     return made
 
 
-def _footer(path: str, form: Format) -> tuple[str, pa.Schema | None, bool]:
+def _footer(path: str, form: FileFormat) -> tuple[str, pa.Schema | None, bool]:
     """Return what tells files of several shapes apart, the columns, and if Arrow must read it."""
     try:
-        if form is Format.PARQUET:
+        if form is FileFormat.PARQUET:
             footer = pq.read_metadata(path)
             by_arrow = only_arrow_reads(footer)
             return str(footer.schema), footer.schema.to_arrow_schema(), by_arrow

@@ -2,41 +2,42 @@
 
 A text is cut into blocks of whole rows (`csv_blocks.py`). Arrow parses a block at once, and as long
 as it finds nothing wrong that is all. Where it does, or where its rules are not ours, the block is
-read with care: rows that do not fit are told apart (`csv_sifting.py`) and every value is looked at
-(`text_values.py`). Both ways give the same values; a test holds them against each other.
+read with care: rows that do not fit are sorted out (`csv_sifting.py`) and every value is looked at
+(`text_values.py`). Both ways give the same values; a test compares them.
 """
 
-from collections.abc import Iterator
+import io
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as csv
 
 from holdfast.connect.rejects import Misfit, RejectCounter, RowErrors, wrong_value
 from holdfast.connectors.files.archives import BROKEN
 from holdfast.connectors.files.discovery import partitions_of
-from holdfast.connectors.files.formats.csv_arrow import has_hex, parse
-from holdfast.connectors.files.formats.csv_blocks import Block, blocks
+from holdfast.connectors.files.formats.csv_blocks import RowBlock, blocks
 from holdfast.connectors.files.formats.csv_quotes import Dialect
 from holdfast.connectors.files.formats.csv_sifting import (
     CORRECT,
     Misfitting,
-    Rules,
+    RowRules,
     sift,
     surplus_is_empty,
     too_long,
     width_of,
 )
-from holdfast.connectors.files.layout import Layout, layout_of
 from holdfast.connectors.files.reasons import why
-from holdfast.connectors.files.recode import Recoding
 from holdfast.connectors.files.splits import numbered
-from holdfast.connectors.files.text_part import Chunks, TextPart, part_of, texts_in
+from holdfast.connectors.files.text_part import Chunks, Recoding, TextPart, part_of, texts_in
 from holdfast.connectors.files.text_values import (
+    FALSE,
+    TRUE,
     WHOLE,
-    Writing,
+    TextNotation,
     arrow_type,
     converted,
     doubtful,
@@ -47,6 +48,48 @@ from holdfast.connectors.files.values import named
 from holdfast.errors import UserError
 from holdfast.model.table import Column
 from holdfast.model.tree import Plain
+
+
+@dataclass(frozen=True, slots=True)
+class RowLayout:
+    """How many fields a row has, and for each column of the table which one it is, if any."""
+
+    width: int
+    fields: tuple[int | None, ...]
+
+
+def _layout_of(
+    columns: Sequence[Column], in_path: Collection[str], width: int | None = None,
+    header: Sequence[str] | None = None, place: str = "",
+) -> RowLayout:  # fmt: skip
+    """Return how a file's rows are laid out.
+
+    `in_path` are columns that the file's path has a value for, and that counts; rows may have a
+    field for each of them, too, as `width` says, or none.  `header` is the file's first row.
+    """
+    if header is not None:
+        found = _by_name(columns, header, place)
+        pairs = zip(columns, found.fields, strict=True)
+        return RowLayout(found.width, tuple(None if c.name in in_path else f for c, f in pairs))
+    own = [n for n, column in enumerate(columns) if column.name not in in_path]
+    if not in_path or width == len(columns):
+        return RowLayout(len(columns), tuple(n if n in own else None for n in range(len(columns))))
+    places = {n: place for place, n in enumerate(own)}
+    return RowLayout(len(own), tuple(places.get(n) for n in range(len(columns))))
+
+
+def _by_name(columns: Sequence[Column], header: Sequence[str], place: str) -> RowLayout:
+    names = [name.strip().lower() for name in header]
+    twice = [c.name for c in columns if names.count(c.name.lower()) > 1]
+    known = {name: number for number, name in enumerate(names)}
+    fields = tuple(known.get(c.name.lower()) for c in columns)
+    if twice or all(field is None for field in fields):
+        wrong = f"column {twice[0]} twice" if twice else "none of the columns in schema"
+        raise UserError(
+            f"LocalFile cannot read {place}: csv_use_header_line takes its first row for names of"
+            f" columns, and it names {wrong}. It has: {', '.join(header)[:200]}."
+        )
+    return RowLayout(len(names), fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +105,8 @@ class Delimited:
     packing: Packing
     recoding: Recoding
     dialect: Dialect
-    writing: Writing
-    rules: Rules
+    writing: TextNotation
+    rules: RowRules
     columns: tuple[Column, ...]
     kept: tuple[int, ...]
     partitions: tuple[str, ...]
@@ -114,7 +157,7 @@ class _Reading:
         self.text = text
         self.rejected = 0
         self._surplus = False
-        self._layout = layout_of(reader.columns, [])
+        self._layout = _layout_of(reader.columns, [])
 
     def tables(self) -> Iterator[pa.Table]:
         """Yield the rows that fit."""
@@ -132,10 +175,10 @@ class _Reading:
                 if table.num_rows:
                     yield self._finished(table)
 
-    def _blocks(self) -> Iterator[Block]:
+    def _blocks(self) -> Iterator[RowBlock]:
         return blocks(self.text.chunks(), self.reader.dialect, self.reader.rules.row_bytes_max)
 
-    def _look(self) -> Layout:
+    def _look(self) -> RowLayout:
         """Return which field of a row is which column; some files tell in their first row."""
         reader, text = self.reader, self.text
         own = partitions_of(text.path)
@@ -144,8 +187,8 @@ class _Reading:
             return self._layout
         row = self._first_row(text.begin())
         if reader.by_name:
-            return layout_of(reader.columns, shared, header=row, place=text.place)
-        return layout_of(reader.columns, shared, width=len(row) if row else None)
+            return _layout_of(reader.columns, shared, header=row, place=text.place)
+        return _layout_of(reader.columns, shared, width=len(row) if row else None)
 
     def _first_row(self, chunks: Chunks) -> list[str]:
         """Return the fields of the first row, or of the first one behind those to skip."""
@@ -156,12 +199,12 @@ class _Reading:
             if block.too_long or not block.data or not len(block.rows.starts):
                 continue
             row = block.data[block.rows.starts[0] : block.rows.stops[0]] + b"\n"
-            table = parse(row, reader.dialect, True, width_of(block, reader.dialect), {}, [])
+            table = _parse(row, reader.dialect, True, width_of(block, reader.dialect), {}, [])
             cells = [reader.recoding.restore(c.combine_chunks())[0].as_py() for c in table.columns]
             return [bytes(cell or b"").decode("utf-8", "replace") for cell in cells]
         return []
 
-    def _hard(self, block: Block) -> bool:
+    def _hard(self, block: RowBlock) -> bool:
         """Say whether a block must be read with care from the start."""
         reader = self.reader
         return (
@@ -171,16 +214,16 @@ class _Reading:
             or not reader.recoding.plain
         )
 
-    def _parsed(self, block: Block) -> pa.Table:
+    def _parsed(self, block: RowBlock) -> pa.Table:
         table = None if self._hard(block) else self._fast(block)
         return self._careful(block) if table is None else table
 
-    def _fast(self, block: Block) -> pa.Table | None:
+    def _fast(self, block: RowBlock) -> pa.Table | None:
         """Return the rows of a block if all fit and Arrow reads them as we do."""
         layout, reader = self._layout, self.reader
         columns = [reader.columns[n] for n in reader.kept if layout.fields[n] is not None]
         places = [layout.fields[n] for n in reader.kept if layout.fields[n] is not None]
-        if not places or (any(c.type.kind in WHOLE for c in columns) and has_hex(block.data)):
+        if not places or (any(c.type.kind in WHOLE for c in columns) and _has_hex(block.data)):
             return None
         wanted: dict[str, Any] = {
             str(place): parser_type(column.type, reader.writing)
@@ -193,10 +236,10 @@ class _Reading:
             found = self._try(block, wanted, layout.width + 1) if self._surplus else None
         return None if found is None else self._sure(found, places, columns)
 
-    def _try(self, block: Block, wanted: dict[str, Any], width: int) -> pa.Table | None:
+    def _try(self, block: RowBlock, wanted: dict[str, Any], width: int) -> pa.Table | None:
         dialect, nulls = self.reader.dialect, self.reader.writing.nulls
         try:
-            return parse(block.data, dialect, bool(len(block.turns)), width, wanted, nulls)
+            return _parse(block.data, dialect, bool(len(block.turns)), width, wanted, nulls)
         except pa.ArrowInvalid:
             return None
 
@@ -217,7 +260,7 @@ class _Reading:
             made[column.name] = values
         return _table(made, found.num_rows)
 
-    def _careful(self, block: Block) -> pa.Table:
+    def _careful(self, block: RowBlock) -> pa.Table:
         """Return the rows of a block that fit; the others are rejected."""
         layout, reader = self._layout, self.reader
         if not len(block.rows.starts):
@@ -226,7 +269,9 @@ class _Reading:
         misfits = {m.number: m for m in sifted.misfits}
         made: dict[str, Any] = {}
         if len(sifted.numbers):
-            found = parse(sifted.data, reader.dialect, bool(len(block.turns)), layout.width, {}, [])
+            found = _parse(
+                sifted.data, reader.dialect, bool(len(block.turns)), layout.width, {}, []
+            )
             assert found.num_rows == len(sifted.numbers)
             for n in reader.kept:
                 place = layout.fields[n]
@@ -260,7 +305,7 @@ class _Reading:
         rule = f"column {column.name} has bytes that are not {reader.encoding}"
         return values, [*said, *((n, rule, "Check option encoding") for n in undecoded)]
 
-    def _reject(self, block: Block, misfits: list[Misfitting]) -> None:
+    def _reject(self, block: RowBlock, misfits: list[Misfitting]) -> None:
         reader = self.reader
         if reader.way is RowErrors.SKIP:
             self.rejected += sum(m.lines for m in misfits)
@@ -325,3 +370,33 @@ def _constant(text: str | None, column: Column, count: int, reader: Delimited, p
         raise UserError(f"{reader.stage} cannot read {path}: in its path, {rule}.")
     places: Any = pa.array([0] * count, pa.int64())
     return pc.take(values, places)
+
+
+def _parse(
+    data: bytes, dialect: Dialect, quoted: bool, width: int, wanted: dict[str, Any],
+    nulls: list[str],
+) -> pa.Table:  # fmt: skip
+    """Return columns, each named by its number: those in `wanted`, or else all of them as bytes.
+
+    Raises ArrowInvalid if a row has another number of fields, or a field no value of its type.
+    """
+    names = [str(n) for n in range(width)]
+    types = wanted or dict.fromkeys(names, pa.binary())
+    return csv.read_csv(
+        io.BytesIO(data),
+        csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=names),
+        csv.ParseOptions(
+            delimiter=chr(dialect.delimiter),
+            quote_char=chr(dialect.quote) if quoted and dialect.quote is not None else False,
+            escape_char=chr(dialect.escape) if dialect.escape is not None else False,
+        ),
+        csv.ConvertOptions(
+            column_types=types, include_columns=list(types), strings_can_be_null=bool(wanted),
+            null_values=nulls if wanted else [], true_values=list(TRUE), false_values=list(FALSE),
+        ),
+    )  # fmt: skip
+
+
+def _has_hex(data: bytes) -> bool:
+    """Say whether there may be a number like 0x1F, which Arrow takes."""
+    return b"0x" in data or b"0X" in data

@@ -12,7 +12,7 @@ from holdfast.connectors.files.formats.csv_quotes import (
     LF,
     NONE,
     Dialect,
-    Lines,
+    LineCounter,
     Places,
     Scan,
     last_end,
@@ -23,7 +23,7 @@ LOOK_BYTES = 1000
 
 
 @dataclass
-class Block:
+class RowBlock:
     """Rows of a text.
 
     `at` is where they begin in the text, `masked` the data with escaped bytes made meaningless,
@@ -43,11 +43,11 @@ class Block:
     lines: int = 0
 
     @cached_property
-    def rows(self) -> "Rows":
+    def rows(self) -> "RowPlaces":
         """Where the rows begin and end; blank ones are none."""
         return _rows_of(self)
 
-    def without(self, count: int) -> "tuple[Block, int]":
+    def without(self, count: int) -> "tuple[RowBlock, int]":
         """Return what is left without the first lines, and how many of them were not in here.
 
         A line break inside quotes ends no line.
@@ -63,16 +63,16 @@ class Block:
         cut = int(ends[count - 1]) + 1
         return self._from(cut), 0
 
-    def _from(self, cut: int) -> "Block":
+    def _from(self, cut: int) -> "RowBlock":
         number = int(np.searchsorted(self.turns, cut))
-        return Block(
+        return RowBlock(
             self.at + cut, self.data[cut:], self.masked[cut:], self.turns[number:] - cut,
             self.early[self.early >= cut] - cut, self.unclosed,
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowPlaces:
     """Where rows begin, where their last field ends, and where the next line begins."""
 
     starts: Places
@@ -84,7 +84,7 @@ class Rows:
         return np.searchsorted(self.starts, places, "right") - 1
 
 
-def blocks(chunks: Iterable[bytes], dialect: Dialect, row_bytes_max: int) -> Iterator[Block]:
+def blocks(chunks: Iterable[bytes], dialect: Dialect, row_bytes_max: int) -> Iterator[RowBlock]:
     """Yield the rows of a text, about a chunk of them at a time.  The text begins with a row."""
     cutter = _Cutter(dialect, row_bytes_max)
     data: bytes | None = None
@@ -105,10 +105,10 @@ class _Cutter:
         self._at = 0
         self._held: list[tuple[bytes, bytes, Places, Places]] = []
         self._size = 0
-        self._long: Block | None = None
-        self._lines = Lines()  # of the row that is too long
+        self._long: RowBlock | None = None
+        self._lines = LineCounter()  # of the row that is too long
 
-    def take(self, data: bytes, following: bytes) -> Iterator[Block]:
+    def take(self, data: bytes, following: bytes) -> Iterator[RowBlock]:
         """Yield the rows that end in a chunk; without a following one, all that is left."""
         scan, inside = self._scan, self._scan.inside
         masked = scan.mask(data)
@@ -149,23 +149,23 @@ class _Cutter:
         self._size += len(data)
         if self._size > self._row_bytes_max:
             begin = b"".join(data for data, *_ in self._held)[:LOOK_BYTES]
-            self._lines = Lines()
+            self._lines = LineCounter()
             for _, masked, *_ in self._held:
                 self._lines.add(masked)
-            self._long = Block(self._at, begin, begin, NONE, NONE, too_long=True)
+            self._long = RowBlock(self._at, begin, begin, NONE, NONE, too_long=True)
             self._at += self._size
             self._held, self._size = [], 0
 
-    def _ended(self, masked: bytes) -> Block:
+    def _ended(self, masked: bytes) -> RowBlock:
         found, self._long = self._long, None
         assert found
         self._lines.add(masked)
         found.lines = self._lines.begun
         return found
 
-    def _block(self, parts: list[tuple[bytes, bytes, Places, Places]], unclosed: bool) -> Block:
+    def _block(self, parts: list[tuple[bytes, bytes, Places, Places]], unclosed: bool) -> RowBlock:
         if len(parts) == 1:
-            return Block(self._at, *parts[0], unclosed=unclosed)
+            return RowBlock(self._at, *parts[0], unclosed=unclosed)
         turns, early, at = [], [], 0
         for data, _, some, closing in parts:
             turns.append(some + at)
@@ -174,7 +174,7 @@ class _Cutter:
         whole = b"".join(data for data, *_ in parts)
         same = all(data is masked for data, masked, *_ in parts)
         masked = whole if same else b"".join(masked for _, masked, *_ in parts)
-        return Block(
+        return RowBlock(
             self._at, whole, masked, np.concatenate(turns), np.concatenate(early), unclosed
         )
 
@@ -204,7 +204,7 @@ def _ends(codes: Any, turns: Places, inside: bool, after: int) -> Places:
     return ends
 
 
-def _rows_of(block: Block) -> Rows:
+def _rows_of(block: RowBlock) -> RowPlaces:
     codes = np.frombuffer(block.masked, np.uint8)
     # A block ends with a row: a CR at its very end is the end of one.
     ends = _ends(codes, block.turns, False, 0)
@@ -216,4 +216,4 @@ def _rows_of(block: Block) -> Rows:
     behind = behind[(codes[stops[behind]] == LF) & (codes[stops[behind] - 1] == CR)]
     stops[behind] -= 1
     some = stops > starts
-    return Rows(starts[some], stops[some], after[some])
+    return RowPlaces(starts[some], stops[some], after[some])

@@ -186,7 +186,7 @@ def next_end(masked: bytes, turns: Places, inside: bool, at: int) -> int:
         at = int(turns[number])
 
 
-class Lines:
+class LineCounter:
     """Counts ends of lines: LF, CR LF, or CR alone."""
 
     def __init__(self) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.connectors.files.formats.csv_blocks import Block
-from holdfast.connectors.files.formats.csv_quotes import Dialect, Lines, Places
+from holdfast.connectors.files.formats.csv_blocks import RowBlock
+from holdfast.connectors.files.formats.csv_quotes import Dialect, LineCounter, Places
 
 CORRECT = "Correct the row"
 PAD = f"{CORRECT}, set null_padding = true to read missing fields as null"
@@ -16,7 +16,7 @@ CLOSE = "Close the quote, set quote_char to what quotes fields"
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RowRules:
     """What is asked of a row."""
 
     strict: bool = True
@@ -43,7 +43,7 @@ class Sifted:
     misfits: list[Misfitting]
 
 
-def sift(block: Block, width: int, dialect: Dialect, rules: Rules) -> Sifted:
+def sift(block: RowBlock, width: int, dialect: Dialect, rules: RowRules) -> Sifted:
     """Return the rows of a block that have this many fields, or are made to have them."""
     rows = block.rows
     between, fields = _fields(block, dialect)
@@ -69,32 +69,32 @@ def sift(block: Block, width: int, dialect: Dialect, rules: Rules) -> Sifted:
     return Sifted(data, np.flatnonzero(keep), [found[n] for n in sorted(found)])
 
 
-def _lines(block: Block, number: int) -> int:
+def _lines(block: RowBlock, number: int) -> int:
     """Return how many lines a row takes in."""
-    lines = Lines()
+    lines = LineCounter()
     lines.add(block.masked[int(block.rows.starts[number]) : int(block.rows.stops[number])])
     return lines.begun
 
 
-def surplus_is_empty(block: Block, width: int, dialect: Dialect) -> bool:
+def surplus_is_empty(block: RowBlock, width: int, dialect: Dialect) -> bool:
     """Say whether every row has one field more than the table, and nothing in it."""
     _, fields = _fields(block, dialect)
     return bool((fields == width + 1).all() and _ends_empty(block, dialect).all())
 
 
-def width_of(block: Block, dialect: Dialect) -> int:
+def width_of(block: RowBlock, dialect: Dialect) -> int:
     """Return how many fields the first row has."""
     return int(_fields(block, dialect)[1][0])
 
 
-def _ends_empty(block: Block, dialect: Dialect) -> Any:
+def _ends_empty(block: RowBlock, dialect: Dialect) -> Any:
     """Return for each row whether its last field is empty, and not its only one."""
     rows = block.rows
     last = np.frombuffer(block.masked, np.uint8)[rows.stops - 1]
     return (last == dialect.delimiter) & (rows.stops - rows.starts > 1)
 
 
-def _fields(block: Block, dialect: Dialect) -> tuple[Places, Places]:
+def _fields(block: RowBlock, dialect: Dialect) -> tuple[Places, Places]:
     """Return where delimiters are, and how many fields each row has."""
     rows = block.rows
     between = np.flatnonzero(np.frombuffer(block.masked, np.uint8) == dialect.delimiter)
@@ -104,7 +104,9 @@ def _fields(block: Block, dialect: Dialect) -> tuple[Places, Places]:
     return between, last - first + 1
 
 
-def _by_width(fields: Places, ends_empty: Any, width: int, rules: Rules) -> dict[int, Misfitting]:
+def _by_width(
+    fields: Places, ends_empty: Any, width: int, rules: RowRules
+) -> dict[int, Misfitting]:
     found = {}
     if not rules.padding:
         for number in np.flatnonzero(fields < width).tolist():
@@ -123,7 +125,7 @@ def _count(fields: int) -> str:
     return "1 field" if fields == 1 else f"{fields} fields"
 
 
-def _too_long(block: Block, rules: Rules) -> dict[int, Misfitting]:
+def _too_long(block: RowBlock, rules: RowRules) -> dict[int, Misfitting]:
     if len(block.data) <= rules.row_bytes_max:
         return {}
     sizes = block.rows.stops - block.rows.starts
@@ -140,7 +142,7 @@ def too_long(number: int, row_bytes_max: int, lines: int = 1) -> Misfitting:
     return Misfitting(number, rule, f"{CORRECT}, raise max_line_size", lines)
 
 
-def _cuts(block: Block, between: Places, surplus: Places, width: int) -> dict[int, int]:
+def _cuts(block: RowBlock, between: Places, surplus: Places, width: int) -> dict[int, int]:
     """Return where the fields that a table has end, for rows with surplus ones."""
     first = np.searchsorted(between, block.rows.starts[surplus])
     places = between[first + width - 1] if len(surplus) else surplus
@@ -148,7 +150,7 @@ def _cuts(block: Block, between: Places, surplus: Places, width: int) -> dict[in
 
 
 def _assembled(
-    block: Block, keep: Any, cuts: dict[int, int], short: Places, fields: Places, width: int,
+    block: RowBlock, keep: Any, cuts: dict[int, int], short: Places, fields: Places, width: int,
     delimiter: bytes,
 ) -> bytes:  # fmt: skip
     """Return the rows that are kept, cut or padded to the width of the table."""

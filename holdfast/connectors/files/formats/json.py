@@ -8,7 +8,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from holdfast.connectors.files.archives import BROKEN
-from holdfast.connectors.files.format import Format
+from holdfast.connectors.files.format import FileFormat
 from holdfast.connectors.files.formats.json_rows import JsonRows
 from holdfast.connectors.files.partition_folders import with_folders
 from holdfast.connectors.files.reasons import why
@@ -21,7 +21,7 @@ from holdfast.model.tree import Plain
 BLOCK_BYTES = 4 << 20
 LOOK_BYTES = 1 << 16
 
-PACKING = Packing(Format.JSON)
+PACKING = Packing(FileFormat.JSON)
 """Files that say by their names whether they are packed."""
 
 Places = Callable[[int], str]

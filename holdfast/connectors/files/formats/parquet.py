@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from holdfast.connect.arrow_rows import ArrowRows, NotArrowReadable
 from holdfast.connect.arrow_types import arrow_schema
-from holdfast.connectors.files.format import Format
+from holdfast.connectors.files.format import FileFormat
 from holdfast.connectors.files.splits import divide, parts_of
 from holdfast.model.table import Column
 from holdfast.model.tree import Plain
@@ -43,7 +43,7 @@ def parquet_batches(
     spark: "SparkSession", table: "FileTable", files: Sequence[str]
 ) -> ArrowRows | None:
     """Return Parquet files as batches; None if only Spark reads such a table."""
-    if table.format is not Format.PARQUET or table.declared or table.read_columns:
+    if table.format is not FileFormat.PARQUET or table.declared or table.read_columns:
         return None
     try:
         columns = _columns(pq.read_metadata(files[0]))

@@ -15,7 +15,7 @@ from holdfast.connectors.jdbc.database import (
     STAGE,
     UNREACHED,
     Database,
-    Found,
+    FoundColumn,
     Loader,
     Loading,
     Name,
@@ -23,8 +23,8 @@ from holdfast.connectors.jdbc.database import (
     Session,
     StagedTable,
 )
-from holdfast.connectors.jdbc.dialects.mysql_load import Inserts
-from holdfast.connectors.jdbc.grants import missing_grants
+from holdfast.connectors.jdbc.dialects.loading import MySqlInserts
+from holdfast.connectors.jdbc.rights import missing_grants
 from holdfast.connectors.jdbc.trust import authority, untrusted
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Column
@@ -191,14 +191,16 @@ class MySql(Database):
             case name:
                 return TYPES[name]
 
-    def find_columns(self, session: Session, table: Name) -> list[Found]:
+    def find_columns(self, session: Session, table: Name) -> list[FoundColumn]:
         """Return the columns of a table; none if it does not exist."""
         found = []
         for name, kind, nullable, filled, computed, charset, collation in session.run(
             COLUMNS, _where(table)
         ):
             text = f" CHARACTER SET {charset} COLLATE {collation}" if charset else ""
-            found.append(Found(name, kind + text, bool(nullable), bool(filled), bool(computed)))
+            found.append(
+                FoundColumn(name, kind + text, bool(nullable), bool(filled), bool(computed))
+            )
         return found
 
     def unique_keys(self, session: Session, table: Name) -> list[frozenset[str]]:
@@ -286,7 +288,7 @@ class MySql(Database):
 
     def loader(self, session: Session, loading: Loading, schema: "pa.Schema") -> Loader:
         """Return INSERTs of many rows."""
-        return Inserts(session, loading.table, loading.columns, loading.rows)
+        return MySqlInserts(session, loading.table, loading.columns, loading.rows)
 
     def delete_using(self, target: str, rows: str, on: str) -> str:
         """Return a DELETE of rows that match those of a query."""

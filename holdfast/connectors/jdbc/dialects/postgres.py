@@ -14,7 +14,7 @@ from holdfast.connectors.jdbc.database import (
     STAGE,
     UNREACHED,
     Database,
-    Found,
+    FoundColumn,
     Loader,
     Loading,
     Name,
@@ -22,8 +22,8 @@ from holdfast.connectors.jdbc.database import (
     Session,
     StagedTable,
 )
-from holdfast.connectors.jdbc.dialects.postgres_copy import KEEP_SYNC, Binary, Text, is_natural
-from holdfast.connectors.jdbc.postgres_rights import missing_rights
+from holdfast.connectors.jdbc.dialects.loading import KEEP_SYNC, BinaryCopy, TextCopy, is_natural
+from holdfast.connectors.jdbc.rights import missing_rights
 from holdfast.connectors.jdbc.staged_rows import chunk_table
 from holdfast.connectors.jdbc.trust import untrusted
 from holdfast.errors import HoldfastError, Unavailable, UserError
@@ -189,9 +189,9 @@ class Postgres(Database):
             return f"varchar({column.length})"
         return _type(kind)
 
-    def find_columns(self, session: Session, table: Name) -> list[Found]:
+    def find_columns(self, session: Session, table: Name) -> list[FoundColumn]:
         """Return the columns of a table; none if it does not exist."""
-        return [Found(*row) for row in session.run(COLUMNS, (self.table(table),))]
+        return [FoundColumn(*row) for row in session.run(COLUMNS, (self.table(table),))]
 
     def unique_keys(self, session: Session, table: Name) -> list[frozenset[str]]:
         """Return the columns of each unique index."""
@@ -298,8 +298,8 @@ class Postgres(Database):
     def loader(self, session: Session, loading: Loading, schema: "pa.Schema") -> Loader:
         """Return a COPY in the server's own format, if the columns have the types of the rows."""
         if is_natural(schema, loading.types):
-            return Binary(session, loading, schema)
-        return Text(session, loading)
+            return BinaryCopy(session, loading, schema)
+        return TextCopy(session, loading)
 
     def delete_using(self, target: str, rows: str, on: str) -> str:
         """Return a DELETE of rows that match those of a query."""

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import CommitId, Staging
 from holdfast.connectors.jdbc.database import Needs
-from holdfast.connectors.jdbc.grants import missing_grants
-from holdfast.connectors.jdbc.look import look_at
+from holdfast.connectors.jdbc.prepare import look_at
+from holdfast.connectors.jdbc.rights import missing_grants
 from holdfast.connectors.jdbc.writer import JdbcSink
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.model.table import Table

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.connect.source import END, IDLE, Budget, Slice
 from holdfast.connectors.files import discovery
-from holdfast.connectors.files.discovery import Found, find_files, partitions_of
+from holdfast.connectors.files.discovery import FoundFile, find_files, partitions_of
 from holdfast.connectors.files.slices import as_they_come
 from holdfast.connectors.files.source_options import LocalFileSourceOptions
 from holdfast.errors import UserError
@@ -214,7 +214,7 @@ def test_a_moved_file_waits_on_file_systems_whose_times_say_little(
 
 
 def test_a_file_that_came_behind_a_look_keeps_those_back_that_it_saw_later() -> None:
-    early, late = Found("/in/b", 10, 1, moved=True), Found("/in/a", 11, 1, moved=True)
+    early, late = FoundFile("/in/b", 10, 1, moved=True), FoundFile("/in/a", 11, 1, moved=True)
     position: Any = {"marks": [{"ns": 5, "paths": []}]}
     # The first look has passed /in/b when it comes, and sees /in/a, which comes after it.
     assert as_they_come([[late, early]], [[]], position, None, 0, [[late]]) is IDLE
@@ -222,7 +222,7 @@ def test_a_file_that_came_behind_a_look_keeps_those_back_that_it_saw_later() -> 
     assert isinstance(both, Slice)
     assert both.content == [{"files": ["/in/b", "/in/a"], "partitions": []}]
     # Nobody has looked twice at a file that has changed since.
-    changed = Found("/in/b", 12, 1, moved=True)
+    changed = FoundFile("/in/b", 12, 1, moved=True)
     only = as_they_come([[late, changed]], [[]], position, None, 0, [[late, early]])
     assert isinstance(only, Slice)
     assert only.content == [{"files": ["/in/a"], "partitions": []}]

@@ -8,9 +8,9 @@ import pytest
 
 from holdfast.connect.options import describe
 from holdfast.connect.sink import CommitId, Opening
-from holdfast.connectors.files.save_mode import prepare_folder
 from holdfast.connectors.files.sink_options import LocalFileSinkOptions
 from holdfast.connectors.files.source_options import LocalFileSourceOptions
+from holdfast.connectors.files.writer import prepare_folder
 from holdfast.errors import UserError
 from holdfast.model.table import Table, TablePath
 

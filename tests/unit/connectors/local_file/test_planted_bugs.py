@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.connectors.files import recode, splits, text_values
+from holdfast.connectors.files import splits, text_part, text_values
 from holdfast.connectors.files.formats import csv, csv_blocks, csv_quotes, csv_sifting
 from holdfast.errors import HoldfastError
 from tests.unit.connectors.local_file.test_torture import read, table
@@ -46,7 +46,7 @@ def infinity_for_a_number(patch: pytest.MonkeyPatch) -> None:
 
 
 def question_mark_for_bytes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(recode, "WRONG", ord("?"))
+    patch.setattr(text_part, "WRONG", ord("?"))
     patch.setattr(csv, "_decoded", lambda cells: (cells.fill_null(b"").cast("binary"), []))
 
 

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from holdfast.connect.source import Budget, Slice
-from holdfast.connectors.files.formats.delimited import reader_of
+from holdfast.connectors.files.reading import reader_of
 from holdfast.connectors.files.values import named
 from holdfast.errors import UserError
 from holdfast.model.job import Mode

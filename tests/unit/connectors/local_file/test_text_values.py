@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from holdfast.connectors.files.formats.csv import _Reading
-from holdfast.connectors.files.formats.delimited import reader_of
-from holdfast.connectors.files.text_values import Writing, converted
+from holdfast.connectors.files.reading import reader_of
+from holdfast.connectors.files.text_values import TextNotation, converted
 from holdfast.connectors.files.times import parsed, pattern_of
 from holdfast.model.types import parse_type
 
 Make = Callable[..., Any]
-WRITING = Writing(tuple(",\x02\x03\x04\x05"))
+WRITING = TextNotation(tuple(",\x02\x03\x04\x05"))
 
 NUMBERS = """
     0 5 -5 +5 --5 007 -0 -007 +0 0x1F 0X1f -0x10 0xg x1 1x 1_000 1'000 1L 127 128 -128 -129 255
@@ -63,7 +63,7 @@ def test_a_text_has_one_value_on_both_ways(
         assert repr(fast) == repr(careful), text
 
 
-def one(text: str, kind: str, writing: Writing = WRITING) -> Any:
+def one(text: str, kind: str, writing: TextNotation = WRITING) -> Any:
     values, wrong = converted(pa.array([text]), parse_type(kind), writing)
     return "refused" if wrong else values[0].as_py()
 
@@ -109,9 +109,11 @@ def test_a_value_is_exact_or_refused(text: str, kind: str, value: Any) -> None:
     ],
 )  # fmt: skip
 def test_a_pattern_says_how_times_are_written(java: str, text: str, value: Any) -> None:
-    assert one(text, "timestamp", Writing((",",), datetime_format=java)) == value
+    assert one(text, "timestamp", TextNotation((",",), datetime_format=java)) == value
     many, wrong = converted(
-        pa.array([text, None, ""]), parse_type("timestamp"), Writing((",",), datetime_format=java)
+        pa.array([text, None, ""]),
+        parse_type("timestamp"),
+        TextNotation((",",), datetime_format=java),
     )
     assert (many.to_pylist() == [value, None, None]) != bool(wrong)
 

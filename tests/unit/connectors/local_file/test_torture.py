@@ -16,7 +16,7 @@ import duckdb
 import pytest
 
 from holdfast.connectors.files import splits, text_part
-from holdfast.connectors.files.formats.delimited import reader_of
+from holdfast.connectors.files.reading import reader_of
 from holdfast.connectors.files.source_options import FileTable
 from holdfast.connectors.files.splits import at_rows
 from holdfast.errors import UserError

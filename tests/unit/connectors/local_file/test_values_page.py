@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.connectors.files.casts import Where, cast_sql
+from holdfast.connectors.files.casts import CastPlace, cast_sql
 from holdfast.connectors.files.text_conversion import value_of
 from holdfast.errors import UserError
 from holdfast.model.types import parse_type
@@ -116,4 +116,4 @@ NO_WAY = [
 @pytest.mark.parametrize(("here", "there"), NO_WAY)
 def test_types_that_say_nothing_of_each_other_are_refused(here: str, there: str) -> None:
     with pytest.raises(UserError, match="nothing says which"):
-        cast_sql("v", parse_type(here), parse_type(there), Where("LocalFile", "v"))
+        cast_sql("v", parse_type(here), parse_type(there), CastPlace("LocalFile", "v"))

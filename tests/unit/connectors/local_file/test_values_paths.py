@@ -20,7 +20,7 @@ from holdfast.connectors.files.text_conversion import (
     column_of,
     value_of,
 )
-from holdfast.connectors.files.text_values import Writing, converted
+from holdfast.connectors.files.text_values import TextNotation, converted
 from holdfast.connectors.files.values import scalar_sql
 from holdfast.model.table import Column
 from holdfast.model.types import parse_type
@@ -87,7 +87,7 @@ def test_a_column_at_once_is_its_texts_one_by_one(texts: list[str], kind: str) -
 
 @given(texts=st.lists(TEXTS, max_size=6), kind=st.sampled_from(KINDS))
 def test_csv_and_text_read_texts_as_the_other_formats_do(texts: list[str], kind: str) -> None:
-    values, wrong = converted(pa.array(texts, pa.string()), parse_type(kind), Writing((",",)))
+    values, wrong = converted(pa.array(texts, pa.string()), parse_type(kind), TextNotation((",",)))
     for number, text in enumerate(texts):
         how, wanted = one_by_one(text, kind)
         assert (how == "refused") == (number in wrong), text
@@ -97,7 +97,7 @@ def test_csv_and_text_read_texts_as_the_other_formats_do(texts: list[str], kind:
 
 def test_csv_and_text_read_edges_as_the_other_formats_do() -> None:
     for kind in KINDS:
-        values, wrong = converted(pa.array(EDGES), parse_type(kind), Writing((",",)))
+        values, wrong = converted(pa.array(EDGES), parse_type(kind), TextNotation((",",)))
         for number, text in enumerate(EDGES):
             found = "refused" if number in wrong else comparable(values[number].as_py())
             how, wanted = one_by_one(text, kind)
