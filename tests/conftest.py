@@ -13,7 +13,7 @@ from holdfast.spark import session
 hypothesis.settings.register_profile("house", deadline=None)
 hypothesis.settings.load_profile("house")
 
-SERVERS = {"etcd", "etcd_cluster", "postgres", "postgres_server", "mariadb_server", "s3"}
+SERVERS = {"etcd", "etcd_cluster", "postgres", "mariadb", "server", "s3"}
 NEEDS = {"spark", "spark_cluster", *SERVERS}
 """Fixtures that start Spark or a server: `make test-fast` leaves out the tests that use one."""
 
