@@ -1,6 +1,7 @@
 """The house rules, as a test: who may import whom, and how large things may grow."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,8 @@ MAY_IMPORT = {
     "__main__": {"cli"},
 }
 
+ARCHITECTURE = ROOT / "ARCHITECTURE.md"
+
 # Decisions are pure: time, ids and randomness arrive as arguments.
 PURE = {"model", "plan", "core"}
 IMPURE = {
@@ -143,6 +146,12 @@ def test_imports_follow_the_table(path: Path) -> None:
     assert ours - {here} <= MAY_IMPORT[here], (
         f"{here} may not import {ours - MAY_IMPORT[here] - {here}}"
     )
+
+
+def test_the_architecture_page_has_this_table() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", ARCHITECTURE.read_text(), re.M)
+    told = {name: set() if may == "nothing" else set(may.split(", ")) for name, may in rows}
+    assert told == {name: may - {name} for name, may in MAY_IMPORT.items()}
 
 
 @pytest.mark.parametrize(

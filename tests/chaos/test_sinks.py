@@ -8,7 +8,7 @@ import pytest
 from deltalake import write_deltalake
 
 from tests.chaos.engine.jobs import From, Shape, first_id
-from tests.chaos.engine.killing import VICTIMS, strikes
+from tests.chaos.engine.kill_loop import VICTIMS, strikes
 from tests.chaos.engine.sinks import Delta, Files, SinkKind
 
 SMALL = Shape(((From(1, 2),),))

@@ -1,4 +1,4 @@
-"""Write `docs/invariants.md`: what is promised, and which check holds it.
+"""Write `docs/invariants.md`: each promise, and the check for it.
 
 python -m tests.oracle.table --write docs/invariants.md
 """
@@ -11,13 +11,13 @@ from tests.oracle.promises import ELSEWHERE, PROMISES
 
 HEAD = """# Invariants
 
-What Holdfast promises, and the check that fails when it is broken.  The checks read a *story*: the
-history of a simulated run, or the event logs of real processes (`tests/oracle`).
+What Holdfast promises, and the check that fails when a promise is broken.  The checks read a
+*story*: the history of a simulated run, or the event logs of real processes (`tests/oracle`).
 
-This page is made from the checks: `python -m tests.oracle.table --write
+This page is generated from the checks: `python -m tests.oracle.table --write
 docs/invariants.md`.
 
-| | promise | check | where, or why not |
+| | promise | check | file, or why there is no check |
 | --- | --- | --- | --- |
 """
 

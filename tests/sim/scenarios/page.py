@@ -17,14 +17,14 @@ when it is stale.*
 
 A window is an exact moment in which a fault could make Holdfast break its promise.
 
-*Simulated*: the window is played by the master's real code against a simulated store, network, blob
-store, tables and workers. A play counts only if the history proves that the window was hit, no
-invariant is violated, and what the window promises holds. `tests/sim/test_scenarios.py` plays
-each of them with every seed. Run one by hand: `python -m tests.sim.scenarios E13`.
+*Simulated*: the master's real code plays the window against a simulated store, network, blob
+store, tables and workers. A play counts only if the history shows that the window was hit, no
+invariant is violated, and the expected result is there. `tests/sim/test_scenarios.py` plays
+each window with every seed. To run one: `python -m tests.sim.scenarios E13`.
 
-*Real processes*: the stores for which a scenario strikes the window on real masters and workers,
-with Spark and kill -9, judged by the same checks ([how](chaos.md)), and with how many kinds of
-sinks, where not only with files. Run one by hand: `make chaos STORE=etcd ONLY=E03`.
+*Real processes*: a scenario hits the window on real masters and workers, with Spark and kill -9, on
+these stores ([how](chaos.md)); the same checks judge it. If it runs with several kinds of sinks,
+their number is given. To run one: `make chaos STORE=etcd ONLY=E03`.
 
 A star marks a window from the documents that this project started from.
 """

@@ -1,8 +1,8 @@
-"""`python -m tests.chaos.engine.crowd`: many jobs at once on a cluster with few slots.
+"""`python -m tests.chaos.engine.load_test`: many jobs at once on a cluster with few slots.
 
-Small batch jobs are all submitted together; every one must start in the order of its submit, say
-meanwhile what it waits for, and end with each row once.  Then endless jobs take the slots, and half
-of all, running and waiting, is cancelled at once.
+Many small batch jobs are submitted together.  Each must start in the order of its submit, explain
+what it waits for, and end with every row once.  Then endless jobs take the slots, and half of all
+jobs, running and waiting, are cancelled at once.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from tests.chaos.engine.process import Process
 from tests.chaos.engine.servers import free_ports
 from tests.chaos.engine.spec import spec_text
 
-FOLDER = Path("build/crowd")
+FOLDER = Path("build/load-test")
 TOKEN = "crowd-token-crowd-token-crowd-token"
 WORKERS, SLOTS = ("W1", "W2"), 2
 AT_ONCE = 64

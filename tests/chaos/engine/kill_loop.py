@@ -1,8 +1,8 @@
-"""`python -m tests.chaos.engine.killing`: a bounded job, killed again and again till it ends.
+"""`python -m tests.chaos.engine.kill_loop`: a bounded job, killed again and again until it ends.
 
 A job of three sources runs into each kind of sink while masters and workers are killed, one after
-another or all at once, and are started again.  Whom and when is drawn from a seed, so that a run
-can be repeated.  What a reader that is not ours sees at the end is every row, once.
+another or all at once, and are started again.  Which and when is drawn from a seed, so that a run
+can be repeated.  At the end an independent reader must find every row once.
 """
 
 import argparse
@@ -98,7 +98,7 @@ async def run(store: str, sinks: Iterable[str], kills: int, seed: int) -> int:
     """Run a job into each kind of sink; return the exit code."""
     outcomes = []
     for sink in sinks:
-        folder = BUILD / f"killing-{store}-{sink}"
+        folder = BUILD / f"kill-loop-{store}-{sink}"
         shutil.rmtree(folder, ignore_errors=True)
         cluster = Cluster(store, folder, PATIENT)
         print(f"{sink}: {kills} kills on {store}; the same again: SEED={seed}", flush=True)
@@ -126,7 +126,7 @@ async def _one(cluster: Cluster, outcome: Outcome, planned: list[Strike]) -> Non
     """Kill as planned.  If the job ends before the last kill, another one takes its place."""
     began_s, left = monotonic(), list(planned)
     while left or not outcome.jobs:
-        scenario = Scenario("killing", outcome.sink, nothing, KILLED, sink=outcome.sink)
+        scenario = Scenario("kill-loop", outcome.sink, nothing, KILLED, sink=outcome.sink)
         prefix = f"killed-{outcome.jobs + 1}"
         scene = Scene(cluster, scenario, prefix, Tail(cluster.events))
         scene.noted.append(cluster.setting())

@@ -1,8 +1,8 @@
-"""`python -m tests.chaos.engine.frozen`: do writers wait for a leader that stands still?
+"""`python -m tests.chaos.engine.pause_masters`: do tasks write on while all masters are paused?
 
-Rows staged are counted in a quiet time and, in the same run, while every master stands still
-(SIGSTOP).  They are counted in the sink, as staged files or tables and what is shown, by a reader
-that is not ours.
+Staged rows are counted in a quiet period and, in the same run, while every master is paused
+(SIGSTOP).  An independent reader counts them in the sink: staged files or tables, and what is
+visible.
 """
 
 import argparse
@@ -30,14 +30,14 @@ FLOW = Shape(((From(100_000, 20, 100), From(100_000, 20, 100)),), interval_ms=10
 
 async def measure(store: str, sink: str, seconds: float) -> bool:
     """Measure one kind of sink; say whether writers did not wait."""
-    folder = BUILD / f"frozen-{store}-{sink}"
+    folder = BUILD / f"pause-masters-{store}-{sink}"
     shutil.rmtree(folder, ignore_errors=True)
     cluster = Cluster(store, folder, PATIENT)
     await cluster.start()
     try:
         await asyncio.wait_for(Runner.all_there(cluster), READY_S)
-        scenario = Scenario("frozen", sink, nothing, FLOW, sink=sink)
-        scene = Scene(cluster, scenario, "frozen", Tail(cluster.events))
+        scenario = Scenario("pause-masters", sink, nothing, FLOW, sink=sink)
+        scene = Scene(cluster, scenario, "paused", Tail(cluster.events))
         scene.noted.append(cluster.setting())
         await asyncio.to_thread(scene.sink.start)
         await scene.submit()
@@ -46,7 +46,7 @@ async def measure(store: str, sink: str, seconds: float) -> bool:
         for name in cluster.masters:
             scene.note_fault("pause", name)
             cluster.process(name).stop()
-        frozen = await _rows(scene, seconds)
+        paused = await _rows(scene, seconds)
         for name in cluster.masters:
             cluster.process(name).go_on()
         await scene.further(2)
@@ -55,11 +55,11 @@ async def measure(store: str, sink: str, seconds: float) -> bool:
         flaws = await asyncio.to_thread(judge, scene)
     finally:
         await cluster.close()
-    share = frozen / quiet
+    share = paused / quiet
     held = share >= SHARE_LEAST and not flaws
     print(
-        f"{sink:<14} rows staged in {seconds:g} s: quiet {quiet:.0f}, all masters frozen"
-        f" {frozen:.0f}; ratio {share:.3f} (at least {SHARE_LEAST})"
+        f"{sink:<14} rows staged in {seconds:g} s: quiet {quiet:.0f}, all masters paused"
+        f" {paused:.0f}; ratio {share:.3f} (at least {SHARE_LEAST})"
         f" {'ok' if held else 'FAILED'}",
         flush=True,
     )
