@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.core.gather import Counts, StagedCommittable, TaskAck, Written
+from holdfast.core.gather import Counts, StagedCommittable, TaskAck, WrittenRows
 from holdfast.core.task import WorkerId
 from holdfast.model.secret import Secret
 from holdfast.process.links import Dialer
@@ -177,7 +177,7 @@ class StubWorker:
             barrier.number, task, running.attempt, self.place,
             tuple((source, {"next": rows}) for source in self._crew.sources[task]),
             tuple(running.carried), ended=False,
-            counts=Counts(rows, (Written(sink, "t", rows, 10 * rows),)),
+            counts=Counts(rows, (WrittenRows(sink, "t", rows, 10 * rows),)),
         )  # fmt: skip
         return running.answered
 

@@ -26,7 +26,7 @@ from holdfast.master.master import Master
 from holdfast.master.records import RecordUnreadable, decode
 from holdfast.plan.masking import masked_text
 from holdfast.store.contract import Item
-from holdfast.wire.messages import Load, TaskReport
+from holdfast.wire.messages import MachineLoad, TaskReport
 
 
 def health_told(status: JobStatus, reports: Mapping[int, HealthReport]) -> tuple[str, str]:
@@ -149,7 +149,7 @@ def cluster_view(leader: Leader, master: Master, board: StatusBoard) -> ClusterV
     )  # fmt: skip
 
 
-def _load(load: Load | None) -> tuple[float | None, int | None, int | None, int | None]:
+def _load(load: MachineLoad | None) -> tuple[float | None, int | None, int | None, int | None]:
     if load is None:
         return None, None, None, None
     return load.cpu, load.cores, load.memory, load.memory_total

@@ -18,12 +18,12 @@ from holdfast.core.saved_state import Saved
 from holdfast.core.stage_match import Matching, match
 from holdfast.errors import JobFileError, UserError
 from holdfast.master import checkpoint_content
-from holdfast.master.accept import Start, check_line, contents_of, told
-from holdfast.master.checkpoint_content import Content
+from holdfast.master.accept import JobStart, check_line, contents_of, told
+from holdfast.master.checkpoint_content import CheckpointContent
 from holdfast.master.leader import Leader
 from holdfast.master.restored_checkpoints import Move, resumed, transplant
 from holdfast.model.job import JobPlan
-from holdfast.plan.identify import identities
+from holdfast.plan.plugins import identities
 from holdfast.plan.promises import keyed
 from holdfast.plan.record import decode_spec
 
@@ -47,7 +47,9 @@ class RestoredPositions:
     move: Move
     matching: Matching
 
-    def contents(self, saved: Sequence[Content], job: str, incarnation: str) -> dict[int, Content]:
+    def contents(
+        self, saved: Sequence[CheckpointContent], job: str, incarnation: str
+    ) -> dict[int, CheckpointContent]:
         """Return what each pipeline of the new life starts from."""
         return transplant(saved, self.move, job, incarnation)
 
@@ -134,7 +136,7 @@ class RestorePlan:
 
     async def begin(
         self, given: RestoreChoices, job: Record, pipelines: tuple[PipelineRecord, ...]
-    ) -> tuple[tuple[Record, tuple[PipelineRecord, ...]], Start, list[str]]:
+    ) -> tuple[tuple[Record, tuple[PipelineRecord, ...]], JobStart, list[str]]:
         """Return the records of a life that goes on, what it begins with, and what is said of it.
 
         Nothing is written, and whatever does not fit is refused.
@@ -153,7 +155,7 @@ class RestorePlan:
         packed = tuple(
             (number, checkpoint_content.pack(content)) for number, content in made.items()
         )
-        start, said = Start(saved, packed, again), list(going.matching.said)
+        start, said = JobStart(saved, packed, again), list(going.matching.said)
         past = self.leader.vault.past(saved) if by_key else []
         if past:
             more = "; ".join(told(heir) for heir in past)

@@ -14,7 +14,7 @@ from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.errors import JobFileError, JobFileProblem, SourceLocation, UserError
 from holdfast.model.tree import Block, Items, Node, Scalar
-from holdfast.plan.load import Format, parse_job
+from holdfast.plan.load import JobFileFormat, parse_job
 from holdfast.plan.record import JobSource, decode_spec
 from holdfast.plan.show import plan_data
 
@@ -103,13 +103,13 @@ def _told(mistakes: Sequence[JobFileProblem]) -> list[ProblemView]:
     return [ProblemView(*told(m)) for m in mistakes[:TOLD_MAX]]
 
 
-def _format(name: str) -> Format | None:
+def _format(name: str) -> JobFileFormat | None:
     if not name:
         return None
     try:
-        return Format(name.lower())
+        return JobFileFormat(name.lower())
     except ValueError:
-        good = ", ".join(Format)
+        good = ", ".join(JobFileFormat)
         raise UserError(
             f"'{name}' is no format of a job. Good ones: {good}.", code="request"
         ) from None

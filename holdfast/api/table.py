@@ -25,7 +25,7 @@ from holdfast.api.seatunnel.pending import PendingV2
 from holdfast.api.seatunnel.submit import OrdersV2
 from holdfast.api.service import Api
 from holdfast.api.ui import page_routes
-from holdfast.master.looks import Looks
+from holdfast.master.looks import LookRequests
 
 PROBLEMS = {
     "400": "The request is wrong.",
@@ -43,7 +43,7 @@ PROBLEMS = {
 REFS = "#/components/schemas/{name}"
 
 
-def all_routes(api: Api, access: Access, audit: Audit, looks: Looks) -> list[Route]:
+def all_routes(api: Api, access: Access, audit: Audit, looks: LookRequests) -> list[Route]:
     """Return the paths of a master."""
     document = OpenApi()
     routes = [

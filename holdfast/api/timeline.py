@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from holdfast.api.views import CheckpointView, TimelineEvent
 from holdfast.core.checkpoint import Totals
-from holdfast.core.gather import Written
+from holdfast.core.gather import WrittenRows
 from holdfast.core.pipeline import PipelineRecord
-from holdfast.master.event_log import EventHistory, Under
+from holdfast.master.event_log import CheckpointUnderWay, EventHistory
 from holdfast.plan.masking import masked_text
 
 
@@ -20,7 +20,7 @@ class CheckpointLog:
     """The checkpoints of one pipeline."""
 
     trail: EventHistory = field(default_factory=EventHistory)
-    written: tuple[Written, ...] = ()
+    written: tuple[WrittenRows, ...] = ()
     triggered: int = 0
     completed: int = 0
     failed: int = 0
@@ -30,7 +30,7 @@ class CheckpointLog:
     counted: int = 0
 
     @property
-    def under(self) -> Under | None:
+    def under(self) -> CheckpointUnderWay | None:
         """The one that is on its way."""
         return self.trail.under
 

@@ -26,7 +26,10 @@ from holdfast.model.table import Column
 from holdfast.model.tree import Plain
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark import Accumulator, SparkContext
+    from pyspark.sql import DataFrame, SparkSession
+
 
 _spare: "WeakKeyDictionary[SparkContext, list[Accumulator[int]]]" = WeakKeyDictionary()
 _lock = threading.Lock()
@@ -57,11 +60,6 @@ class Counter:
                 self._total = self.accumulator.value - self._began_at
                 _spare[self._context].append(self.accumulator)
 
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark import Accumulator, SparkContext
-    from pyspark.sql import DataFrame, SparkSession
 
 MALFORMED = "spark.malformed_record"
 """The code of an error about rows that must be read again with more care."""

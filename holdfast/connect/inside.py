@@ -14,6 +14,10 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
+
+log = logging.getLogger("holdfast")
+
+
 Work = Callable[[int, Iterator[str]], Iterable[bytes]]
 """What tasks do: given a task's number and its one line, yield lines."""
 
@@ -71,13 +75,8 @@ def _class(context: "SparkContext", name: str) -> Any:
     return JavaClass(f"holdfast.{name}", gateway._gateway_client)
 
 
-if TYPE_CHECKING:
-    from pyspark import SparkContext
-
 LONGEST_S = 10.0
 LOOK_S = 0.02
-
-log = logging.getLogger("holdfast")
 
 
 def wait_stopped(context: "SparkContext", group: str) -> None:

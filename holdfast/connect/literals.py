@@ -42,7 +42,7 @@ _MOMENTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class AnyValue:
     """An option that may hold any value; what it means depends on a column's type."""
 
     node: Node
@@ -50,7 +50,7 @@ class Given:
     type_text = "any"
 
     @classmethod
-    def from_node(cls, node: Node, where: str, report: CheckReport) -> "Given":
+    def from_node(cls, node: Node, where: str, report: CheckReport) -> "AnyValue":
         """Keep the value as it is."""
         return cls(node)
 

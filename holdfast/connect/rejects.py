@@ -17,6 +17,8 @@ from holdfast.errors import UserError
 
 if TYPE_CHECKING:
     from pyspark import Accumulator, SparkContext
+    from pyspark.sql import Column, SparkSession
+
 
 OPTION = "row_error_handle_way"
 VALUE_CHARS_MAX = 100
@@ -166,3 +168,38 @@ class _Most:
 
     def addInPlace(self, one: _Counts, other: _Counts) -> _Counts:
         return one | {key: max(rows, one.get(key, 0)) for key, rows in other.items()}
+
+
+class LeftOut:
+    """How many rows of one slice a transform has left out.
+
+    Tasks count for each part of a stage (`Rejected.java`), so what Spark reads twice counts once.
+    """
+
+    def __init__(self, spark: "SparkSession") -> None:
+        java: Any = spark._jvm
+        self._counts = getattr(java.holdfast, "Rejected$Counts")()
+        context: Any = spark.sparkContext._jsc
+        context.sc().register(self._counts)
+        self._stays = java.holdfast.Rejected.staying(self._counts)
+        self._total = 0
+
+    def stays(self, broken: "Column") -> "Column":
+        """Return whether a row stays, given whether it breaks a rule; one that does not counts."""
+        from pyspark.sql.classic.column import Column, _to_seq
+        from pyspark.sql.utils import get_active_spark_context
+
+        column: Any = broken
+        columns = _to_seq(get_active_spark_context(), [column._jc])
+        found: Column = Column(self._stays.apply(columns))
+        return found
+
+    @property
+    def value(self) -> int:
+        """Rows left out by the tasks that have ended."""
+        return int(self._counts.total()) if self._counts is not None else self._total
+
+    def close(self) -> None:
+        """Count no further; the sum stays.  May be repeated."""
+        self._total = self.value
+        self._counts = None

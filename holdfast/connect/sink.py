@@ -136,7 +136,7 @@ class CommitEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class WritePreview:
     """What happens to the rows of a table, for people to see before a job runs.
 
     Rows replace those with the same `keys`; without any they are added, unless `how` says what else
@@ -198,12 +198,12 @@ class Sink(Plugin[O]):
         return ""
 
     @classmethod
-    def writing(cls, options: O, table: Table) -> Writing:
+    def writing(cls, options: O, table: Table) -> WritePreview:
         """Say what happens to the rows of a table, as far as the options say it.
 
         `options` are those for this table, and nothing is opened.
         """
-        return Writing(modes=modes_in(options))
+        return WritePreview(modes=modes_in(options))
 
     def target(self, table: Table) -> str:
         """Name the place that rows of a table go to, alike for all tables that share it.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from holdfast.connect.options import option, options
 from holdfast.connect.plugin import PluginContext
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import Committable, Sink, Staging, Writing
+from holdfast.connect.sink import Committable, Sink, Staging, WritePreview
 from holdfast.model.job import Guarantee
 from holdfast.model.table import HIDDEN, Column, Table
 from holdfast.model.types import Type, from_spark, quote
@@ -48,9 +48,11 @@ class Console(Sink[ConsoleOptions]):
         return "standard output"
 
     @classmethod
-    def writing(cls, options: ConsoleOptions, table: Table) -> Writing:
+    def writing(cls, options: ConsoleOptions, table: Table) -> WritePreview:
         """Say that rows are shown, or counted."""
-        return Writing(how="rows are printed" if options.log_print_data else "rows are counted")
+        return WritePreview(
+            how="rows are printed" if options.log_print_data else "rows are counted"
+        )
 
     def __init__(self, options: ConsoleOptions, context: PluginContext) -> None:
         super().__init__(options, context)

@@ -9,7 +9,15 @@ from typing import ClassVar, Literal
 
 from holdfast.connect.options import option, options
 from holdfast.connect.rows import Tables
-from holdfast.connect.sink import ANYBODY, CommitId, Committable, Opening, Sink, Staging, Writing
+from holdfast.connect.sink import (
+    ANYBODY,
+    CommitId,
+    Committable,
+    Opening,
+    Sink,
+    Staging,
+    WritePreview,
+)
 from holdfast.errors import Unavailable, UserError
 from holdfast.model.job import Guarantee
 from holdfast.model.table import Table
@@ -56,9 +64,9 @@ class InMemory(Sink[InMemoryOptions]):
     because = "rows are counted as they come"
 
     @classmethod
-    def writing(cls, options: InMemoryOptions, table: Table) -> Writing:
+    def writing(cls, options: InMemoryOptions, table: Table) -> WritePreview:
         """Say that nothing stays."""
-        return Writing(how="rows are counted and dropped")
+        return WritePreview(how="rows are counted and dropped")
 
     def refuse(self, table: Table) -> None:
         """Raise UserError where placeholders do not come out as the job file says."""

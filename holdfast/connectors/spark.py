@@ -27,7 +27,7 @@ from holdfast.connect.sink import (
     Opening,
     Sink,
     Staging,
-    Writing,
+    WritePreview,
     modes_in,
 )
 from holdfast.connect.source import Budget, NoSlice, Slice, Source
@@ -226,9 +226,11 @@ path = "out/rows"
         return named or f"Spark's format {options.format}"
 
     @classmethod
-    def writing(cls, options: SparkSinkOptions, table: Table) -> Writing:
+    def writing(cls, options: SparkSinkOptions, table: Table) -> WritePreview:
         """Say what is done to data that is there, and how rows are put into folders."""
-        return Writing(partitions=tuple(options.partition_by), modes=modes_in(options, ["mode"]))
+        return WritePreview(
+            partitions=tuple(options.partition_by), modes=modes_in(options, ["mode"])
+        )
 
     @classmethod
     def promise(cls, options: SparkSinkOptions) -> Guarantee:

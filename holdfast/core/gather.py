@@ -22,7 +22,7 @@ class StagedCommittable:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenRows:
     """What a task has written to one table of one sink."""
 
     sink: str
@@ -32,7 +32,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedTable:
     """A table whose save modes are in a checkpoint: no later one has them again.
 
     `target` is the sink's own name for the place its rows go to, and `incarnation` is the one
@@ -54,7 +54,7 @@ class Counts:
     """
 
     read: int = 0
-    written: tuple[Written, ...] = ()
+    written: tuple[WrittenRows, ...] = ()
     latest: tuple[tuple[str, int], ...] = ()
     rejected: int = 0
 
@@ -82,7 +82,7 @@ class TaskAck:
     watermark: int | None = None
     idle: bool = False
     counts: Counts = Counts()
-    opened: tuple[Opened, ...] | None = ()
+    opened: tuple[OpenedTable, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def take(
     return replace(old, waiting=waiting, acks=(*old.acks, ack))
 
 
-def opened(acks: tuple[TaskAck, ...]) -> tuple[Opened, ...] | None:
+def opened(acks: tuple[TaskAck, ...]) -> tuple[OpenedTable, ...] | None:
     """Return every table that is opened; None if a task started from a state that cannot say."""
     known = [a.opened for a in acks]
     if None in known:

@@ -7,7 +7,7 @@ complete checkpoint and the commit it owes; the last commit and the end.
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from holdfast.core import checkpoint, commit, completion, former_commits, task
 from holdfast.core.checkpoint import (
@@ -428,10 +428,6 @@ def _settled(pipeline: PipelineRecord) -> PipelineRecord:
         return replace(pipeline, status=FINISHED)
     ends = {STOPPING: STOPPED, FAILING: FAILED}
     return replace(pipeline, status=ends.get(pipeline.status, pipeline.status))
-
-
-if TYPE_CHECKING:  # a pipeline's step goes this way, so it imports us
-    from holdfast.core.pipeline import PipelineRecord
 
 
 def needed(pipeline: "PipelineRecord", number: int) -> bool:

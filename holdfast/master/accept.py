@@ -25,7 +25,7 @@ STATES_MAX = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class JobStart:
     """What an incarnation starts from: a saved state, and what each new pipeline begins with.
 
     `contents` are blobs of the new incarnation already: mapped, and under number 0.
@@ -54,7 +54,7 @@ class Led(Protocol):
 
 
 async def accept(
-    led: Led, job: JobRecord, pipelines: tuple[PipelineRecord, ...], start: Start | None
+    led: Led, job: JobRecord, pipelines: tuple[PipelineRecord, ...], start: JobStart | None
 ) -> None:
     """Make a new incarnation durable.  The caller has checked that its id is free."""
     since_s, clock_s, vault = led.desk.ports.clock.date(), led.desk.time.now(), led.vault
@@ -115,7 +115,7 @@ def told(heir: Heir) -> str:
 
 
 async def _store(
-    desk: LeaderStore, pipelines: tuple[PipelineRecord, ...], start: Start
+    desk: LeaderStore, pipelines: tuple[PipelineRecord, ...], start: JobStart
 ) -> tuple[PipelineRecord, ...]:
     """Store what the pipelines begin with, under names of this incarnation and of this term."""
     contents, named = dict(start.contents), []
@@ -148,7 +148,7 @@ async def _write(
     led: Led,
     job: JobRecord,
     pipelines: tuple[PipelineRecord, ...],
-    start: Start | None,
+    start: JobStart | None,
     bases: Sequence[str],
 ) -> None:
     former = led.jobs.get(job.id)
@@ -169,7 +169,7 @@ async def _records(
     led: Led,
     job: JobRecord,
     pipelines: tuple[PipelineRecord, ...],
-    start: Start | None,
+    start: JobStart | None,
     bases: Sequence[str],
     former: JobKeeper | None,
 ) -> None:
@@ -197,7 +197,9 @@ async def _records(
     led.took(job, pipelines, revision, former)
 
 
-async def contents_of(desk: LeaderStore, saved: Saved) -> dict[int, checkpoint_content.Content]:
+async def contents_of(
+    desk: LeaderStore, saved: Saved
+) -> dict[int, checkpoint_content.CheckpointContent]:
     """Return where each pipeline of an ended incarnation stopped.  Refuse a bad checkpoint.
 
     A pipeline that is not among them begins at the start of its input.

@@ -14,7 +14,7 @@ from holdfast.core.checkpoint import Completed
 from holdfast.core.gather import (
     CheckpointRound,
     Counts,
-    Opened,
+    OpenedTable,
     StagedCommittable,
     opened,
     watermark,
@@ -28,19 +28,19 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class TaskStart:
     """Where a task starts: positions are None at the very beginning."""
 
     positions: tuple[tuple[str, Plain], ...] | None = None
     counts: Counts = field(default_factory=Counts)
-    opened: tuple[Opened, ...] | None = ()
+    opened: tuple[OpenedTable, ...] | None = ()
 
 
-FRESH = Start()
+FRESH = TaskStart()
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class CheckpointContent:
     """A checkpoint's content: where each source reads next, and what is to be committed.
 
     `opened` are the tables that have had their save modes, or have them here; None, in checkpoints
@@ -56,12 +56,12 @@ class Content:
     staged: tuple[StagedCommittable, ...]
     watermark: int | None
     counts: dict[str, Counts] = field(default_factory=dict)
-    opened: tuple[Opened, ...] | None = None
+    opened: tuple[OpenedTable, ...] | None = None
 
-    def start(self, task: TaskRecord) -> Start:
+    def start(self, task: TaskRecord) -> TaskStart:
         """Return where a task starts that continues from here."""
         known = tuple((s, self.positions[s]) for s in task.sources if s in self.positions)
-        return Start(known, self.counts.get(task.id, Counts()), self.opened)
+        return TaskStart(known, self.counts.get(task.id, Counts()), self.opened)
 
     def to_commit(self, previous: int) -> tuple[StagedCommittable, ...]:
         """Return what became part of this checkpoint after the complete one before it.
@@ -91,7 +91,7 @@ def prefix(job: str, incarnation: str) -> str:
 
 def write(pipeline: PipelineRecord, gathering: CheckpointRound) -> bytes:
     """Return the blob of a checkpoint that every task has acknowledged."""
-    content = Content(
+    content = CheckpointContent(
         version=VERSION,
         job=pipeline.job,
         incarnation=pipeline.incarnation,
@@ -106,20 +106,20 @@ def write(pipeline: PipelineRecord, gathering: CheckpointRound) -> bytes:
     return pack(content)
 
 
-def pack(content: Content) -> bytes:
+def pack(content: CheckpointContent) -> bytes:
     """Return a content as a blob holds it."""
     body = msgspec.json.encode(content)
     return f"{len(body)} {hashlib.sha256(body).hexdigest()}\n".encode() + body
 
 
-def read(blob: bytes) -> Content:
+def read(blob: bytes) -> CheckpointContent:
     """Read a blob back, or raise `BlobBad`."""
     head, _, body = blob.partition(b"\n")
     length, _, digest = head.decode(errors="replace").partition(" ")
     if length != str(len(body)) or digest != hashlib.sha256(body).hexdigest():
         raise BlobBad("The checkpoint is cut short or damaged: its checksum does not fit.")
     try:
-        content = msgspec.json.decode(body, type=Content)
+        content = msgspec.json.decode(body, type=CheckpointContent)
     except msgspec.DecodeError as error:
         raise BlobBad(f"The checkpoint cannot be read: {error}.") from error
     if content.version != VERSION:
@@ -127,7 +127,7 @@ def read(blob: bytes) -> Content:
     return content
 
 
-def read_for(blob: bytes, pipeline: PipelineRecord, completed: Completed) -> Content:
+def read_for(blob: bytes, pipeline: PipelineRecord, completed: Completed) -> CheckpointContent:
     """Read a blob that must be this pipeline's checkpoint of this number."""
     content = read(blob)
     ids = (content.job, content.incarnation, content.pipeline, content.number)

@@ -62,7 +62,7 @@ async def commit(keeper: "PipelineKeeper", effect: Commit) -> None:
 
 
 async def _publish(
-    keeper: "PipelineKeeper", completed: Completed, content: checkpoint_content.Content
+    keeper: "PipelineKeeper", completed: Completed, content: checkpoint_content.CheckpointContent
 ) -> None:
     for sink, staged in by_sink(content.to_commit(completed.previous)).items():
         user = commit_user(keeper.state.job, keeper.state.incarnation, keeper.state.number, sink)
@@ -224,7 +224,7 @@ async def _run_former_hooks(
 
 async def _former_content(
     keeper: "PipelineKeeper", former: Former, done: Completed
-) -> checkpoint_content.Content:
+) -> checkpoint_content.CheckpointContent:
     content = checkpoint_content.read(await keeper.blob_of(done.blob))
     ids = (content.job, content.incarnation, content.pipeline, content.number)
     if ids != (former.job, former.incarnation, former.pipeline, done.number):

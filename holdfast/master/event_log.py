@@ -30,7 +30,7 @@ FIRST_KEPT = 3
 REASON_MAX = 300
 
 
-class Checked(msgspec.Struct, frozen=True, array_like=True):
+class EndedCheckpoint(msgspec.Struct, frozen=True, array_like=True):
     """A checkpoint that is over.  None: the leader that saw it begin is gone, and did not say."""
 
     number: int
@@ -46,7 +46,7 @@ class Checked(msgspec.Struct, frozen=True, array_like=True):
     reason: str = ""
 
 
-class Moved(msgspec.Struct, frozen=True, array_like=True):
+class StatusChange(msgspec.Struct, frozen=True, array_like=True):
     """A change of state.  `what` is job, pipeline, task or leader."""
 
     at_s: float
@@ -60,7 +60,7 @@ class Moved(msgspec.Struct, frozen=True, array_like=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Under:
+class CheckpointUnderWay:
     """A checkpoint on its way, as this leader saw it begin."""
 
     pending: Pending
@@ -85,15 +85,15 @@ class Moment:
 class EventHistory:
     """What is known to have happened to one record, the oldest first.  `under` is memory only."""
 
-    checkpoints: tuple[Checked, ...] = ()
-    events: tuple[Moved, ...] = ()
-    under: Under | None = None
+    checkpoints: tuple[EndedCheckpoint, ...] = ()
+    events: tuple[StatusChange, ...] = ()
+    under: CheckpointUnderWay | None = None
 
     def grown(self, before: "EventHistory") -> bool:
         """Say whether there is more to keep than before."""
         return self.checkpoints is not before.checkpoints or self.events is not before.events
 
-    def noting(self, *events: Moved) -> "EventHistory":
+    def noting(self, *events: StatusChange) -> "EventHistory":
         """Return it with more events."""
         if not events:
             return self
@@ -103,7 +103,7 @@ class EventHistory:
     def begun(cls, record: JobRecord | PipelineRecord, seen: Moment) -> "EventHistory":
         """Return the first lines about a record that has none: its status."""
         if isinstance(record, JobRecord):
-            submitted = Moved(round(record.since_s, 3), "job", "SUBMITTED")
+            submitted = StatusChange(round(record.since_s, 3), "job", "SUBMITTED")
             if record.status is JobStatus.PENDING:
                 seen = replace(seen, at_s=record.since_s)
             return EventHistory(events=(submitted, _job_line(record, seen)))
@@ -115,7 +115,9 @@ class EventHistory:
         # A record older than trails still has its checkpoints, but not their terms.
         kept = record.checkpoints.kept
         known = tuple(
-            Checked(c.number, c.kind.value, True, 0, c.at_s, None, None, None, *_added(record, c))
+            EndedCheckpoint(
+                c.number, c.kind.value, True, 0, c.at_s, None, None, None, *_added(record, c)
+            )
             for c in kept
         )
         return EventHistory(known, tuple(_part_lines(None, record, seen)))
@@ -135,7 +137,7 @@ class EventHistory:
             checkpoints = (*trail.checkpoints, over)[-CHECKPOINTS_SHOWN:]
             trail = replace(trail, checkpoints=checkpoints, under=None)
         if pending and pending != before:
-            trail = replace(trail, under=Under(pending, seen.at_s, seen.clock_s))
+            trail = replace(trail, under=CheckpointUnderWay(pending, seen.at_s, seen.clock_s))
         return trail
 
     def encoded(self) -> bytes:
@@ -156,8 +158,8 @@ class EventHistory:
 
 class _Stored(msgspec.Struct):
     version: int
-    checkpoints: tuple[Checked, ...]
-    events: tuple[Moved, ...]
+    checkpoints: tuple[EndedCheckpoint, ...]
+    events: tuple[StatusChange, ...]
 
 
 class _Past(msgspec.Struct):
@@ -191,10 +193,10 @@ def decode_past(value: bytes, key: str) -> dict[int, EventHistory]:
         return {}
 
 
-def leads(name: str, seen: Moment) -> Moved:
+def leads(name: str, seen: Moment) -> StatusChange:
     """Return the line that says that another master leads."""
     said = f"{name} leads in term {seen.term}"
-    return Moved(round(seen.at_s, 3), "leader", "LEADS", seen.term, said)
+    return StatusChange(round(seen.at_s, 3), "leader", "LEADS", seen.term, said)
 
 
 def _stored(trail: EventHistory) -> _Stored:
@@ -202,7 +204,7 @@ def _stored(trail: EventHistory) -> _Stored:
     return _Stored(VERSION, trail.checkpoints[-CHECKPOINTS_KEPT:], events)
 
 
-def _short(events: tuple[Moved, ...], most: int) -> tuple[Moved, ...]:
+def _short(events: tuple[StatusChange, ...], most: int) -> tuple[StatusChange, ...]:
     """Return how it began and the latest: when a job first ran is asked for at its end."""
     if len(events) <= most:
         return events
@@ -216,25 +218,25 @@ def _read(stored: _Stored) -> EventHistory:
 
 
 def _over(
-    under: Under | None,
+    under: CheckpointUnderWay | None,
     pending: Pending,
     old: PipelineRecord,
     new: PipelineRecord,
     event: Event,
     seen: Moment,
-) -> Checked:
+) -> EndedCheckpoint:
     known = under if under and under.pending == pending else None
     started_s = round(known.at_s, 3) if known else None
     took_s = round(seen.clock_s - known.clock_s, 4) if known else None
     done, term = new.checkpoints.latest, seen.numbers.get(pending.term, pending.term)
     if done is None or done.number != pending.number:
         reason = (new.checkpoints.last_failure or "it was given up")[:REASON_MAX]
-        return Checked(
+        return EndedCheckpoint(
             pending.number, pending.kind.value, False, term, round(seen.at_s, 3),
             started_s, took_s, reason=reason,
         )  # fmt: skip
     size = event.size if isinstance(event, CheckpointStored) else None
-    return Checked(
+    return EndedCheckpoint(
         done.number, done.kind.value, True, term, round(done.at_s, 3), started_s, took_s,
         size, *_added(old, done),
     )  # fmt: skip
@@ -248,14 +250,18 @@ def _added(old: PipelineRecord, done: Completed) -> tuple[int | None, int | None
     return (done.totals.written, done.totals.bytes) if not done.previous else (None, None)
 
 
-def _job_line(job: JobRecord, seen: Moment) -> Moved:
-    return Moved(round(seen.at_s, 3), "job", job.status.value, seen.term, job.reason[:REASON_MAX])
+def _job_line(job: JobRecord, seen: Moment) -> StatusChange:
+    return StatusChange(
+        round(seen.at_s, 3), "job", job.status.value, seen.term, job.reason[:REASON_MAX]
+    )
 
 
-def _part_lines(old: PipelineRecord | None, new: PipelineRecord, seen: Moment) -> Iterator[Moved]:
+def _part_lines(
+    old: PipelineRecord | None, new: PipelineRecord, seen: Moment
+) -> Iterator[StatusChange]:
     at_s = round(seen.at_s, 3)
     if old is None or new.status is not old.status:
-        yield Moved(at_s, "pipeline", new.status.value.upper(), seen.term)
+        yield StatusChange(at_s, "pipeline", new.status.value.upper(), seen.term)
     if old and old.tasks is new.tasks:
         return
     known = {t.id: t for t in old.tasks} if old else {}
@@ -265,11 +271,11 @@ def _part_lines(old: PipelineRecord | None, new: PipelineRecord, seen: Moment) -
 
 def _task_lines(
     pipeline: PipelineRecord, old: TaskRecord | None, task: TaskRecord, at_s: float, term: int
-) -> Iterator[Moved]:
+) -> Iterator[StatusChange]:
     if old and (old.status, old.attempt, old.place) == (task.status, task.attempt, task.place):
         return
     if old and old.place and task.moves != old.moves:
-        yield Moved(
+        yield StatusChange(
             at_s, "task", "MOVED", term, f"worker {old.place.worker} is draining", task.id,
             old.attempt, old.place.worker,
         )  # fmt: skip
@@ -277,8 +283,10 @@ def _task_lines(
         failed = [f for f in pipeline.failures if f.task == task.id]
         why = failed[-1].reason if failed else "it is restarted"
         worker = old.place.worker if old.place else ""
-        yield Moved(
+        yield StatusChange(
             at_s, "task", "FAILED", term, why[:REASON_MAX], task.id, old.attempt, worker
         )  # fmt: skip
     worker = task.place.worker if task.place else ""
-    yield Moved(at_s, "task", task.status.value.upper(), term, "", task.id, task.attempt, worker)
+    yield StatusChange(
+        at_s, "task", task.status.value.upper(), term, "", task.id, task.attempt, worker
+    )

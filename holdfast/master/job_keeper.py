@@ -36,7 +36,7 @@ from holdfast.master.event_log import (
     REASON_MAX,
     TRAIL,
     EventHistory,
-    Moved,
+    StatusChange,
     encode_past,
     leads,
     past_key,
@@ -98,7 +98,7 @@ class JobKeeper(Keeper[JobRecord]):
             at_s, term = round(self.seen().at_s, 3), self.desk.number
             for what, lines in said.items():
                 short = (one[:REASON_MAX] for one in lines[:TOLD_MAX])
-                events = (Moved(at_s, "job", what, term, one) for one in short)
+                events = (StatusChange(at_s, "job", what, term, one) for one in short)
                 self.trail = self.trail.noting(*events)
 
     def beside(self, new: JobRecord) -> list[Put | Delete]:

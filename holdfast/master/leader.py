@@ -24,7 +24,7 @@ from holdfast.core.task import (
     WorkerLost,
 )
 from holdfast.errors import Fenced, Unavailable, UserError
-from holdfast.master.accept import Start, accept
+from holdfast.master.accept import JobStart, accept
 from holdfast.master.drains import moves
 from holdfast.master.health import HealthReport, Ill
 from holdfast.master.job_keeper import JobKeeper
@@ -93,7 +93,7 @@ class Leader(Cabinet):
             keeper.close()
 
     async def submit(
-        self, job: JobRecord, pipelines: tuple[PipelineRecord, ...], start: Start | None = None
+        self, job: JobRecord, pipelines: tuple[PipelineRecord, ...], start: JobStart | None = None
     ) -> None:
         """Accept a job: its record and its pipelines' in one transaction.
 

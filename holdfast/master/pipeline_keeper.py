@@ -383,7 +383,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
             self.desk.ports.workers.send(order.place.incarnation, message)
             await self.desk.ports.clock.sleep(self.desk.settings.resend_s)
 
-    async def _restored(self, name: str) -> checkpoint_content.Content | None:
+    async def _restored(self, name: str) -> checkpoint_content.CheckpointContent | None:
         """Return where tasks start, or decide what a bad blob means for this pipeline."""
         own = next((c for c in self.state.checkpoints.kept if c.blob == name), None)
         try:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from holdfast.core.commit import Commits
 from holdfast.core.former_commits import Former
-from holdfast.core.gather import Counts, Opened, Written
+from holdfast.core.gather import Counts, OpenedTable, WrittenRows
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved, SavedPart
 from holdfast.errors import UserError
-from holdfast.master.checkpoint_content import VERSION, Content
+from holdfast.master.checkpoint_content import VERSION, CheckpointContent
 from holdfast.model.job import JobPlan, PipelinePlan, Role, TaskPlan
 
 START = 0
@@ -47,8 +47,8 @@ class Move:
 
 
 def transplant(
-    saved: Sequence[Content], move: Move, job: str, incarnation: str
-) -> dict[int, Content]:
+    saved: Sequence[CheckpointContent], move: Move, job: str, incarnation: str
+) -> dict[int, CheckpointContent]:
     """Return what each new pipeline starts from, given the last checkpoint of each old one.
 
     One that has no stage of before begins as any new one does, but for what it knows of tables.
@@ -62,7 +62,7 @@ def transplant(
     counts = _counts(saved, move)
     marks = {content.pipeline: content.watermark for content in saved}
     return {
-        part.id: Content(
+        part.id: CheckpointContent(
             version=VERSION,
             job=job,
             incarnation=incarnation,
@@ -78,10 +78,12 @@ def transplant(
     }
 
 
-def opened_in(saved: Sequence[Content], moved: Mapping[str, str]) -> tuple[Opened, ...] | None:
+def opened_in(
+    saved: Sequence[CheckpointContent], moved: Mapping[str, str]
+) -> tuple[OpenedTable, ...] | None:
     """Return the tables that had their save modes, in all pipelines: their rows are to be kept,
     also by a pipeline that is new and writes there.  A sink that was dropped has no name now."""
-    found: dict[Opened, None] = {}
+    found: dict[OpenedTable, None] = {}
     for content in saved:
         if content.opened is None:
             return None
@@ -90,7 +92,7 @@ def opened_in(saved: Sequence[Content], moved: Mapping[str, str]) -> tuple[Opene
     return tuple(found)
 
 
-def _counts(saved: Sequence[Content], move: Move) -> dict[str, Counts]:
+def _counts(saved: Sequence[CheckpointContent], move: Move) -> dict[str, Counts]:
     """Return the counters of each new task.
 
     Rows read are not counted by source: they go where the first of the old task's sources is.
@@ -127,7 +129,7 @@ def _shares(
 
 def add(one: Counts, other: Counts) -> Counts:
     """Return the sum of two tasks' counters."""
-    written: dict[tuple[str, str], Written] = {}
+    written: dict[tuple[str, str], WrittenRows] = {}
     for w in (*one.written, *other.written):
         before = written.get((w.sink, w.table), replace(w, rows=0, bytes=0))
         summed = replace(w, rows=before.rows + w.rows, bytes=before.bytes + w.bytes)

@@ -14,7 +14,7 @@ from holdfast.core.job import JobRecord
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.core.unfinished import Abandoned
-from holdfast.master.checkpoint_content import Content
+from holdfast.master.checkpoint_content import CheckpointContent
 from holdfast.master.commit_loop import by_sink, commit_user
 from holdfast.model.tree import Plain
 
@@ -51,7 +51,7 @@ def blobs_of(job: JobRecord) -> tuple[str, ...]:
     return tuple(done.blob for one in job.abandoned for done, _ in _commits(one))[:SHOWN_MAX]
 
 
-def unfinished(job: JobRecord, contents: Mapping[str, Content]) -> tuple[Unfinished, ...]:
+def unfinished(job: JobRecord, contents: Mapping[str, CheckpointContent]) -> tuple[Unfinished, ...]:
     """Return what is not finished, given what can be read of its checkpoints."""
     found: list[Unfinished] = []
     for one in job.abandoned:

@@ -15,7 +15,7 @@ from holdfast.plan.formats.hocon_parse import Parser
 from holdfast.plan.formats.sql_file import parse_sql
 from holdfast.plan.formats.yaml_file import parse_yaml
 from holdfast.plan.shape import shape_job
-from holdfast.plan.syntax import DEPTH_MAX, Lines, Unreadable
+from holdfast.plan.syntax import DEPTH_MAX, LineIndex, Unreadable
 from holdfast.plan.variables import (
     Unset,
     given_by,
@@ -27,7 +27,7 @@ from holdfast.plan.variables import (
 BOM = "\ufeff"
 
 
-class Format(StrEnum):
+class JobFileFormat(StrEnum):
     """How a job file is written."""
 
     HOCON = "hocon"
@@ -36,7 +36,12 @@ class Format(StrEnum):
     YAML = "yaml"
 
 
-_ENDINGS = {".json": Format.JSON, ".sql": Format.SQL, ".yaml": Format.YAML, ".yml": Format.YAML}
+_ENDINGS = {
+    ".json": JobFileFormat.JSON,
+    ".sql": JobFileFormat.SQL,
+    ".yaml": JobFileFormat.YAML,
+    ".yml": JobFileFormat.YAML,
+}
 
 
 def parse_job(
@@ -45,7 +50,7 @@ def parse_job(
     variables: Mapping[str, str],
     read: Read | None,
     report: CheckReport,
-    format: Format | None = None,
+    format: JobFileFormat | None = None,
 ) -> Block | None:
     """Return the tree of a job, or report what is wrong with its text and return None.
 
@@ -75,9 +80,9 @@ def parse_job(
     return None if len(report.mistakes) > before else job
 
 
-def format_of(file: str) -> Format:
+def format_of(file: str) -> JobFileFormat:
     """Return the format by the ending of a file's name; HOCON for unknown endings."""
-    return _ENDINGS.get(PurePath(file).suffix.lower(), Format.HOCON)
+    return _ENDINGS.get(PurePath(file).suffix.lower(), JobFileFormat.HOCON)
 
 
 def decode_job(data: bytes, file: str) -> str:
@@ -86,7 +91,7 @@ def decode_job(data: bytes, file: str) -> str:
         return data.decode("utf-8").removeprefix(BOM)
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8")
-        place = Lines(file, before).at(len(before))
+        place = LineIndex(file, before).at(len(before))
         wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
         found = "UTF-16" if wide else f"a byte 0x{data[error.start]:02x} that is not UTF-8"
         mistake = JobFileProblem(place, f"Found {found}. Save the file as UTF-8.")
@@ -97,7 +102,7 @@ def _check_text(text: str, file: str) -> None:
     nul = text.find("\0")
     if nul >= 0:
         raise Unreadable(
-            Lines(file, text).at(nul), "Found a NUL character. Is this a text file in UTF-8?"
+            LineIndex(file, text).at(nul), "Found a NUL character. Is this a text file in UTF-8?"
         )
     if not re.search(r"[^\s\ufeff]", text):
         raise Unreadable(
@@ -111,17 +116,17 @@ def _parse(
     variables: Mapping[str, str],
     read: Read | None,
     report: CheckReport,
-    format: Format,
+    format: JobFileFormat,
 ) -> Block:
     text = text.removeprefix(BOM)
     match format:
-        case Format.HOCON:
+        case JobFileFormat.HOCON:
             return parse_hocon(text, file, read, given_by(variables), report.warn)
-        case Format.JSON:
+        case JobFileFormat.JSON:
             return parse_json(text, file)
-        case Format.SQL:
+        case JobFileFormat.SQL:
             return parse_sql(text, file, given_by(variables), report.warn)
-        case Format.YAML:
+        case JobFileFormat.YAML:
             return parse_yaml(text, file)
 
 
@@ -130,7 +135,7 @@ def parse_json(text: str, file: str) -> Block:
 
     Keys are quoted, so a dot in one separates nothing: `"row.num"` stays whole.
     """
-    lines = Lines(file, text)
+    lines = LineIndex(file, text)
     try:
         whole = json.loads(text, parse_int=str, parse_float=str)
     except json.JSONDecodeError as error:

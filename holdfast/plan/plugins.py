@@ -3,19 +3,23 @@
 Checking reads options through the same `read_stage`, so what passed the check builds here.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.connect.checks import CheckReport
-from holdfast.connect.options import read_options
+from holdfast.connect.options import describe, identity_of, read_options
 from holdfast.connect.plugin import Plugin, PluginContext
 from holdfast.connect.registry import Registry
 from holdfast.connect.rows import Tables
+from holdfast.connect.source import Source
 from holdfast.connect.transform import Transform
+from holdfast.model.identity import Facts, StageIdentity
 from holdfast.model.job import JobPlan, Mode, Role, Stage, TaskPlan
-from holdfast.model.tree import Block, Items, Scalar
+from holdfast.model.tree import Block, Items, Plain, Scalar
 from holdfast.plan.common import TablePattern, common_class, find_entry, separate
+from holdfast.plan.masking import masked, masked_text
 
 BATCHES = "spark.holdfast.batches"
 """A job's setting: `false` has Spark itself carry all rows."""
@@ -170,3 +174,65 @@ def stage_options(stage: Stage, kind: type[Plugin[Any]]) -> StageOptions:
     report.raise_if_any()
     assert read
     return read
+
+
+def identities(job: JobPlan, registry: Registry) -> tuple[StageIdentity, ...]:
+    """Return the identity of each source and sink, in the order of the file."""
+    named = {stage.id: stage.output or "" for stage in job.stages}
+    return tuple(
+        _identity(job, stage, named, registry)
+        for stage in job.stages
+        if stage.role is not Role.TRANSFORM
+    )
+
+
+def _identity(
+    job: JobPlan, stage: Stage, named: Mapping[str, str], registry: Registry
+) -> StageIdentity:
+    kind = registry.find(stage.role, stage.plugin)
+    assert kind, f"{stage.id} was checked, but no plug-in {stage.plugin} is registered here"
+    read = stage_options(stage, kind)
+    basis: Mapping[str, Plain] = {}
+    if issubclass(kind, Source):
+        basis = kind.basis(read.own, job.mode, stage.parallelism)
+    names = (stage.output or "",) if stage.role is Role.SOURCE else (named[i] for i in stage.inputs)
+    return StageIdentity(
+        stage.id,
+        stage.role,
+        stage.plugin,
+        read.common.uid or "",
+        _facts(_said(kind, read.own, stage)),
+        tuple(sorted(name for name in names if name)),
+        _facts(basis),
+    )
+
+
+def _said(kind: type[Plugin[Any]], own: Any, stage: Stage) -> Mapping[str, Plain]:
+    """Return the options that a stage is known by: all of them where none is declared so."""
+    if kind.placeless or any(info.identity for info in describe(kind.options_class)):
+        return identity_of(own)
+    _, block = separate(stage.options, common_class(stage.role, kind))
+    found = masked(block, kind.options_class)
+    assert isinstance(found, dict)
+    return found
+
+
+def _facts(said: Mapping[str, Plain]) -> Facts:
+    """Return options by their full names, with passwords in them masked."""
+    return tuple(sorted((key, masked_text(text)) for key, text in _leaves(said)))
+
+
+def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    match value:
+        case dict():
+            for name, one in value.items():
+                yield from _leaves(one, f"{key}.{name}" if key else name)
+        case list() if any(isinstance(one, (dict, list)) for one in value):
+            for number, one in enumerate(value):
+                yield from _leaves(one, f"{key}[{number}]")
+        case list() if len(value) == 1:
+            yield from _leaves(value[0], key)
+        case str():
+            yield key, value
+        case _:
+            yield key, json.dumps(value)

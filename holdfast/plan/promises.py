@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from holdfast.connect.placeholders import resolve
 from holdfast.connect.registry import Registry
-from holdfast.connect.sink import Sink, Writing
+from holdfast.connect.sink import Sink, WritePreview
 from holdfast.model.job import Guarantee, JobPlan, Role, Stage
 from holdfast.model.table import Table, TablePath
 from holdfast.plan.plugins import stage_options
@@ -56,12 +56,12 @@ MEANINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteTarget:
     """What a sink does with one table: where its rows go, and what happens to them."""
 
     table: str
     destination: str
-    writing: Writing
+    writing: WritePreview
 
     @property
     def how(self) -> str:
@@ -73,7 +73,7 @@ class Written:
         return how + parts
 
 
-def writes_of(stage: Stage, registry: Registry, tables: Sequence[Table]) -> list[Written]:
+def writes_of(stage: Stage, registry: Registry, tables: Sequence[Table]) -> list[WriteTarget]:
     """Return what a sink does with each table that arrives; nothing for other stages."""
     kind = registry.find(stage.role, stage.plugin)
     if kind is None or not issubclass(kind, Sink):
@@ -81,7 +81,7 @@ def writes_of(stage: Stage, registry: Registry, tables: Sequence[Table]) -> list
     own = stage_options(stage, kind).own
     filled = [(resolve(own, table), table) for table in tables]
     return [
-        Written(str(table.path), kind.destination(one, table), kind.writing(one, table))
+        WriteTarget(str(table.path), kind.destination(one, table), kind.writing(one, table))
         for one, table in filled
     ]
 

@@ -15,7 +15,7 @@ from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
 from holdfast.plan.common import INPUT_KEYS, OUTPUT_KEYS
 from holdfast.plan.masking import masked
-from holdfast.plan.promises import MEANINGS, Written, modes_of, promise_of, writes_of
+from holdfast.plan.promises import MEANINGS, WriteTarget, modes_of, promise_of, writes_of
 
 Known = Mapping[str, Sequence[Table]] | None
 
@@ -267,7 +267,7 @@ def _stage_data(
     return shown
 
 
-def _written_data(one: Written) -> dict[str, Plain]:
+def _written_data(one: WriteTarget) -> dict[str, Plain]:
     return {
         "table": one.table,
         "destination": one.destination,

@@ -35,7 +35,7 @@ class Unreadable(Exception):
         self.mistake = JobFileProblem(place, message)
 
 
-class Lines:
+class LineIndex:
     """Where the lines of a text start, to tell the place of any offset."""
 
     def __init__(self, file: str, text: str) -> None:

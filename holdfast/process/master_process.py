@@ -35,7 +35,7 @@ from holdfast.config import PREFIX, Config, host_and_port
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError, Unavailable, UserError
 from holdfast.master.journal import say
-from holdfast.master.looks import Looks
+from holdfast.master.looks import LookRequests
 from holdfast.master.master import Master
 from holdfast.master.ports import Ports
 from holdfast.model.secret import Secret
@@ -236,7 +236,7 @@ def build_app(
     async def link(socket: WebSocket) -> None:
         await links.serve(socket, master, tracer)
 
-    routes = all_routes(api, access, audit, Looks(links))
+    routes = all_routes(api, access, audit, LookRequests(links))
     forwarder = Forwarder(api.elsewhere, tls or True)
     return App(routes, access, audit, forwarder, (PATH, link), context_path)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from holdfast.core.checkpoint import CheckpointKind
-from holdfast.core.gather import Counts, Opened, TaskAck
+from holdfast.core.gather import Counts, OpenedTable, TaskAck
 from holdfast.model.tree import Plain
 
 
@@ -46,7 +46,7 @@ class TaskReport(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class MachineLoad:
     """What a worker uses of its machine: processor cores and bytes, and how many there are."""
 
     cpu: float
@@ -72,7 +72,7 @@ class Heartbeat:
     slots: int
     tags: tuple[tuple[str, str], ...]
     held: tuple[TaskReport, ...]
-    load: Load | None = None
+    load: MachineLoad | None = None
     leaving: bool = False
     silent_s: float = 0.0
     trouble: str = ""
@@ -96,7 +96,7 @@ class DeployTask:
     through: int
     restored: int = 0
     counts: Counts = field(default_factory=Counts)
-    opened: tuple[Opened, ...] | None = ()
+    opened: tuple[OpenedTable, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True)

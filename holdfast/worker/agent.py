@@ -23,8 +23,8 @@ from holdfast.wire.messages import (
     DeployTask,
     Heartbeat,
     HeartbeatAck,
-    Load,
     LookAtJob,
+    MachineLoad,
     SourceEndAck,
     SourceEndReport,
     StopTask,
@@ -42,9 +42,12 @@ from holdfast.worker.attempt import (
     WorkerRuntime,
     sweep_life,
 )
-from holdfast.worker.looks import Looks
+from holdfast.worker.looks import LookRunner
 from holdfast.worker.probe import Trouble
 from holdfast.worker.spark_monitor import SparkMonitor
+
+log = logging.getLogger("holdfast")
+
 
 PROC = Path("/proc")
 LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -60,9 +63,9 @@ class LoadMeter:
         self._limit = limit
         self._at_s = -FRESH_S
         self._spent: dict[int, float] = {}
-        self._load: Load | None = None
+        self._load: MachineLoad | None = None
 
-    def read(self) -> Load | None:
+    def read(self) -> MachineLoad | None:
         """Return the load of the last few seconds; None before the second time, or without /proc.
 
         Memory that processes share is counted for each of them.
@@ -81,7 +84,7 @@ class LoadMeter:
         used_s = sum(s - self._spent.get(p, 0.0) for p, s in spent.items())
         if self._spent and spent:
             cpu = max(0.0, used_s / (now_s - self._at_s))
-            self._load = Load(round(cpu, 3), os.cpu_count() or 1, memory, self._total())
+            self._load = MachineLoad(round(cpu, 3), os.cpu_count() or 1, memory, self._total())
         self._at_s, self._spent = now_s, spent
         return self._load
 
@@ -129,8 +132,6 @@ STOPPED_KEPT = 10_000
 
 STOP_S_MAX = 20.0
 ORPHANED = "no leader was in contact for too long"
-
-log = logging.getLogger("holdfast")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +190,7 @@ class Worker:
         self._helper = SparkMonitor(run.loss)
         self._load = LoadMeter()
         self._sweeps: set[asyncio.Task[None]] = set()
-        self._looks = Looks(WorkerId(name, incarnation), run)
+        self._looks = LookRunner(WorkerId(name, incarnation), run)
 
     async def run(self) -> None:
         """Beat, and give up every task if no leader is in contact for too long."""

@@ -30,6 +30,13 @@ from holdfast.worker.row_counts import RowCounts
 from holdfast.worker.slice_pipeline import FinishedSlice, SlicePipeline, SliceSizer
 from holdfast.worker.task_runner import StagedSlice, TaskContext, TaskRun
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+log = logging.getLogger("holdfast")
+
+
 NAMES_BYTES_PAUSE = FRAME_BYTES_MAX // 2
 """From so many bytes of names on a task waits for a checkpoint; the other half is for slices that
 are under way then."""
@@ -105,17 +112,12 @@ def _size(content: Plain) -> int:
     return len(msgspec.msgpack.encode(content))
 
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 IDLE_WAIT_S = 0.2
 REST_WAIT_S = 1.0
 START_S_MAX = 120.0
 """For how long a Spark that starts counts as progress."""
 
 LOSS_PATIENCE_S = 1.0
-
-log = logging.getLogger("holdfast")
 
 
 def _no_loss(_patience_s: float) -> Unavailable | None:

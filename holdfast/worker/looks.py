@@ -31,7 +31,7 @@ TOLD_MAX = 500
 log = logging.getLogger("holdfast")
 
 
-class Looks:
+class LookRunner:
     """The looks of one worker."""
 
     def __init__(self, place: WorkerId, runner: WorkerRuntime) -> None:

@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING, Any
 from holdfast.connect.arrow_rows import ArrowCounts
 from holdfast.connect.inside import figures
 from holdfast.connect.rows import Rows, Tables
-from holdfast.core.gather import Counts, Written, least
+from holdfast.core.gather import Counts, WrittenRows, least
 from holdfast.errors import UserError
 from holdfast.model.job import EventTime, Stage
 from holdfast.model.types import quote
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Observation, SparkSession
 
-SETTLE_MS_MAX = 5_000
 
 log = logging.getLogger("holdfast")
+
+
+SETTLE_MS_MAX = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,15 +156,12 @@ class RowCounts:
         """Return the counters, as a checkpoint keeps them."""
         with self._lock:
             written = tuple(
-                Written(sink, table, rows, size)
+                WrittenRows(sink, table, rows, size)
                 for (sink, table), (rows, size) in sorted(self._written.items())
             )
             latest = tuple(sorted(self._latest.items()))
             return Counts(self._read, written, latest, self._rejected)
 
-
-if TYPE_CHECKING:
-    from pyspark.sql import Observation
 
 UNREAD_MAX = 20
 """Spark keeps what it was to observe until it has: a table that no sink reads is given up."""

@@ -23,6 +23,9 @@ from holdfast.model.job import JobPlan
 from holdfast.model.tree import Plain
 from holdfast.worker.task_runner import PlannedSlices, StagedSlice, TaskRun
 
+log = logging.getLogger("holdfast")
+
+
 ROWS_FIRST = 250_000
 ROWS_LEAST = 1_000
 ROWS_UNPROVEN = 1_000_000
@@ -175,8 +178,6 @@ class StagingThread(Generic[T]):
 LANES = 2
 CANCEL_S = 0.5
 """Jobs of a task that is to end are cancelled again and again: it may begin another meanwhile."""
-
-log = logging.getLogger("holdfast")
 
 
 @dataclass

@@ -20,7 +20,7 @@ from holdfast.connect.rejects import Counting
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import Committable, Opening, Sink, Staging, life_of
 from holdfast.connect.source import END, Budget, NoSlice, Slice, Source
-from holdfast.core.gather import Opened, StagedCommittable, TaskAck
+from holdfast.core.gather import OpenedTable, StagedCommittable, TaskAck
 from holdfast.core.task import WorkerId
 from holdfast.errors import Cancelled
 from holdfast.model.job import JobPlan, Role, Stage, TaskPlan
@@ -39,11 +39,19 @@ from holdfast.worker.row_counts import (
     settle,
 )
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+log = logging.getLogger("holdfast")
+
 
 class Openings:
     """The tables of one attempt.  Threads that stage slices may find new ones."""
 
-    def __init__(self, job_id: str, incarnation: str, opened: Sequence[Opened] | None = ()) -> None:
+    def __init__(
+        self, job_id: str, incarnation: str, opened: Sequence[OpenedTable] | None = ()
+    ) -> None:
         self._life = life_of(job_id, incarnation)
         self._incarnation = incarnation
         self._opened = None if opened is None else tuple(opened)
@@ -64,13 +72,13 @@ class Openings:
             self._due += [(stage, c) for c in made if c.table not in opening.known]
             if self._opened is not None:
                 self._opened += tuple(
-                    Opened(stage, path, target, self._incarnation)
+                    OpenedTable(stage, path, target, self._incarnation)
                     for path, target in targets.items()
                     if path not in opening.known
                 )
             self._looked_at |= {(stage, path) for path in targets}
 
-    def take(self, number: int) -> tuple[list[StagedCommittable], tuple[Opened, ...] | None]:
+    def take(self, number: int) -> tuple[list[StagedCommittable], tuple[OpenedTable, ...] | None]:
         """Return what is due and was not taken, for this checkpoint; and what is open by then."""
         with self._lock:
             due, self._due = self._due, []
@@ -88,12 +96,6 @@ class Openings:
             path for path in known if any(o.incarnation != self._incarnation for o in found[path])
         )
         return Opening(self._life, known, earlier)
-
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-log = logging.getLogger("holdfast")
 
 
 def _pass(_name: str) -> None:
@@ -161,7 +163,7 @@ class TaskRun:
 
     def __init__(
         self, running: TaskContext, task: TaskPlan, attempt: int, positions: Mapping[str, Plain],
-        opened: Sequence[Opened] | None = (),
+        opened: Sequence[OpenedTable] | None = (),
     ) -> None:  # fmt: skip
         job, registry = running.job, running.registry
         self.running = running

@@ -21,7 +21,7 @@ from holdfast.api.service import Api
 from holdfast.api.status_board import StatusBoard
 from holdfast.connect.registry import Registry
 from holdfast.core.checkpoint import CheckpointDue, CheckpointKind
-from holdfast.core.gather import Counts, StagedCommittable, TaskAck, Written
+from holdfast.core.gather import Counts, StagedCommittable, TaskAck, WrittenRows
 from holdfast.core.task import WorkerId
 from holdfast.master.master import Master
 from holdfast.master.pipeline_keeper import PipelineKeeper
@@ -37,9 +37,9 @@ from holdfast.process.master_process import build_app
 from holdfast.security.seal import Seal
 from holdfast.store.contract import Store
 from holdfast.store.open import open_store
-from holdfast.wire.messages import BarrierAck, Heartbeat, Load, TaskReport
+from holdfast.wire.messages import BarrierAck, Heartbeat, MachineLoad, TaskReport
 
-LOAD = Load(cpu=1.25, cores=4, memory=2**30, memory_total=2**32)
+LOAD = MachineLoad(cpu=1.25, cores=4, memory=2**30, memory_total=2**32)
 TOKEN = Secret("the admin's token, for tests only")
 BATCH = """
 env { job.name = small, job.mode = BATCH }
@@ -163,7 +163,7 @@ class Served:
             made = (StagedCommittable(number, sink, staged),) if staged is not None else ()
             acked = TaskAck(
                 number, task.id, task.attempt, task.place, (), made, False,
-                counts=Counts(rows, (Written(sink, "shop.orders", rows, 8 * rows),)),
+                counts=Counts(rows, (WrittenRows(sink, "shop.orders", rows, 8 * rows),)),
             )  # fmt: skip
             ack = BarrierAck(leader.desk.term, keeper.task_key(task.id), acked)
             await leader.hear(task.place.incarnation, ack)

@@ -169,9 +169,9 @@ class Story:
         return found
 
     @cached_property
-    def contents(self) -> dict[str, checkpoint_content.Content]:
+    def contents(self) -> dict[str, checkpoint_content.CheckpointContent]:
         """What each blob held that can be read."""
-        found: dict[str, checkpoint_content.Content] = {}
+        found: dict[str, checkpoint_content.CheckpointContent] = {}
         for event in self.of(Blob):
             try:
                 found[event.name] = checkpoint_content.read(event.content.encode())

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from holdfast.api.route import AccessRole
-from holdfast.core.gather import Counts, TaskAck, Written
+from holdfast.core.gather import Counts, TaskAck, WrittenRows
 from holdfast.core.task import WorkerId
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.process.master_process import open_port, server_for
-from holdfast.wire.messages import BarrierAck, Heartbeat, Load, TaskReport
+from holdfast.wire.messages import BarrierAck, Heartbeat, MachineLoad, TaskReport
 from tests.api.served import TOKEN, Served, served
 
 BEAT_S = 0.2
@@ -96,7 +96,7 @@ class Player:
             self.slots,
             (("zone", "a"),),
             tuple(held),
-            Load(1.25, 4, 3 * 10**9, 16 * 10**9),
+            MachineLoad(1.25, 4, 3 * 10**9, 16 * 10**9),
             silent_s=silent_s,
             trouble=f"Spark has not answered for {silent_s:.0f} s." if silent_s else "",
         )
@@ -110,7 +110,7 @@ class Player:
             if task.id not in gathering.waiting or not task.place:
                 continue
             rows = self.rows.get(job, 0) * 9 // 10
-            written = (Written(keeper.state.sinks[0], "shop.orders", rows, 80 * rows),)
+            written = (WrittenRows(keeper.state.sinks[0], "shop.orders", rows, 80 * rows),)
             acked = TaskAck(
                 gathering.number, task.id, task.attempt, task.place, (), (), False,
                 counts=Counts(rows, written),

@@ -25,7 +25,7 @@ from holdfast.connect.plugin import Plugin
 from holdfast.connect.registry import Registry
 from holdfast.connect.sink import Sink
 from holdfast.errors import JobFileError, JobFileProblem, SourceLocation, UserError
-from holdfast.master.looks import Looks
+from holdfast.master.looks import LookRequests
 from holdfast.model.job import Role
 from holdfast.model.secret import Secret
 from holdfast.plan.record import JobSource, encode_spec
@@ -95,7 +95,7 @@ def _plain(value: object) -> object:
 class ConnectorPaths:
     """The handlers."""
 
-    def __init__(self, api: Api, audit: Audit, looks: Looks) -> None:
+    def __init__(self, api: Api, audit: Audit, looks: LookRequests) -> None:
         self.api = api
         self.audit = audit
         self.looks = looks

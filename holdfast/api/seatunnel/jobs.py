@@ -27,7 +27,7 @@ from holdfast.api.seatunnel.views import (
 from holdfast.api.service import Api
 from holdfast.api.status_board import JobStatusView
 from holdfast.core.checkpoint import Totals
-from holdfast.core.gather import Written
+from holdfast.core.gather import WrittenRows
 from holdfast.core.job import TERMINAL, JobRecord, JobStatus
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.errors import UserError
@@ -379,7 +379,9 @@ def _four(name: str, rows: int, rows_s: float, size: int) -> dict[str, str]:
 def _tables(sight: JobStatusView | None) -> dict[str, tuple[int, int]]:
     """Return rows and bytes of each table, as the last complete checkpoints count them."""
     found: dict[str, tuple[int, int]] = {}
-    counted: list[Written] = [w for c in sight.checks.values() for w in c.written] if sight else []
+    counted: list[WrittenRows] = (
+        [w for c in sight.checks.values() for w in c.written] if sight else []
+    )
     for one in counted:
         key = f"{one.sink.partition('-')[0]}.{one.table}"
         rows, size = found.get(key, (0, 0))

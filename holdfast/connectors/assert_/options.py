@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from holdfast.connect.checks import CheckReport
-from holdfast.connect.literals import Given
+from holdfast.connect.literals import AnyValue
 from holdfast.connect.options import option, options
 from holdfast.connect.schema import type_from_node
 from holdfast.model.tree import Node
@@ -48,7 +48,7 @@ class ValueRule:
     #: The bound of MIN, MAX, MIN_LENGTH and MAX_LENGTH.
     rule_value: float | None = None
     #: What each value that is not null must equal, written as a FakeSource row would hold it.
-    equals_to: Given | None = None
+    equals_to: AnyValue | None = None
 
     def problems(self) -> Iterator[Problem]:
         """Yield what no single option can see is wrong."""

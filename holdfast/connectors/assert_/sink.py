@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from holdfast.connect.plugin import PluginContext
 from holdfast.connect.rows import Rows, Tables
-from holdfast.connect.sink import ANYBODY, Committable, Opening, Sink, Staging, Writing
+from holdfast.connect.sink import ANYBODY, Committable, Opening, Sink, Staging, WritePreview
 from holdfast.connectors.assert_.checks import Check, field_checks, table_failures
 from holdfast.connectors.assert_.options import AssertOptions, RowRule, TableRules
 from holdfast.errors import UserError
@@ -36,9 +36,9 @@ class Assert(Sink[AssertOptions]):
         self._seen: set[str] = set()
 
     @classmethod
-    def writing(cls, options: AssertOptions, table: Table) -> Writing:
+    def writing(cls, options: AssertOptions, table: Table) -> WritePreview:
         """Say that nothing stays."""
-        return Writing(how="rows are checked and dropped")
+        return WritePreview(how="rows are checked and dropped")
 
     def refuse(self, table: Table) -> None:
         """Raise UserError where rows with these columns cannot be written."""

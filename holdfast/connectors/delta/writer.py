@@ -18,7 +18,7 @@ from holdfast.connect.sink import (
     Opening,
     Sink,
     Staging,
-    Writing,
+    WritePreview,
     modes_in,
 )
 from holdfast.connectors.delta.committer import TailLog, Tails, check, commit
@@ -122,9 +122,9 @@ vectors, the change data feed and append-only tables are written to as they are.
         return options.place.plain_url
 
     @classmethod
-    def writing(cls, options: DeltaSinkOptions, table: Table) -> Writing:
+    def writing(cls, options: DeltaSinkOptions, table: Table) -> WritePreview:
         """Say that rows are added, and how a new table is partitioned."""
-        return Writing(partitions=tuple(options.partition_keys), modes=modes_in(options))
+        return WritePreview(partitions=tuple(options.partition_keys), modes=modes_in(options))
 
     def check_libraries(self) -> None:
         """Raise UserError if a library is not here."""

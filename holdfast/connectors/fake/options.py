@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Literal
 
-from holdfast.connect.literals import FLOAT_MAX, WHOLE, Given, literal, row_values
+from holdfast.connect.literals import FLOAT_MAX, WHOLE, AnyValue, literal, row_values
 from holdfast.connect.options import option, options
 from holdfast.connect.schema import Schema
 from holdfast.errors import SourceLocation
@@ -28,7 +28,7 @@ class FakeRow:
     #: What the row says of itself.  Any other than INSERT makes the table a changelog.
     kind: Literal["INSERT", "UPDATE_BEFORE", "UPDATE_AFTER", "DELETE"] = "INSERT"
     #: The row's values: a list in the order of the columns, or a block with their names.
-    fields: Given
+    fields: AnyValue
 
 
 @options

@@ -21,7 +21,7 @@ from holdfast.connect.sink import (
     Opening,
     Sink,
     Staging,
-    Writing,
+    WritePreview,
     modes_in,
 )
 from holdfast.connectors.files.committer import VERSION, StagedFiles, abort, commit
@@ -69,9 +69,9 @@ file_format_type = parquet
         return options.root
 
     @classmethod
-    def writing(cls, options: LocalFileSinkOptions, table: Table) -> Writing:
+    def writing(cls, options: LocalFileSinkOptions, table: Table) -> WritePreview:
         """Say that files are added, and into which folders."""
-        return Writing(partitions=tuple(options.partition_by or ()), modes=modes_in(options))
+        return WritePreview(partitions=tuple(options.partition_by or ()), modes=modes_in(options))
 
     def target(self, table: Table) -> str:
         """Name the folder."""

@@ -16,7 +16,7 @@ from holdfast.connect.sink import (
     Opening,
     Sink,
     Staging,
-    Writing,
+    WritePreview,
     modes_in,
 )
 from holdfast.connectors.iceberg.catalog import (
@@ -119,9 +119,9 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
         return f"table {options.named}{of}"
 
     @classmethod
-    def writing(cls, options: IcebergSinkOptions, table: Table) -> Writing:
+    def writing(cls, options: IcebergSinkOptions, table: Table) -> WritePreview:
         """Say that rows are added, and how a new table is partitioned."""
-        return Writing(partitions=tuple(options.partitions), modes=modes_in(options))
+        return WritePreview(partitions=tuple(options.partitions), modes=modes_in(options))
 
     @property  # not cached_property: before Python 3.12 all sinks would share its lock
     def _catalog(self) -> Any:

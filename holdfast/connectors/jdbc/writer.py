@@ -15,7 +15,7 @@ from holdfast.connect.sink import (
     Opening,
     Sink,
     Staging,
-    Writing,
+    WritePreview,
     modes_in,
 )
 from holdfast.connectors.jdbc.committer import commit, drop, sweep
@@ -104,13 +104,13 @@ modes need `table`.
         return f"{options.address.shown}{f', table {named}' if named else ''}"
 
     @classmethod
-    def writing(cls, options: JdbcSinkOptions, table: Table) -> Writing:
+    def writing(cls, options: JdbcSinkOptions, table: Table) -> WritePreview:
         """Say by which key rows are replaced, or that a query says what they do."""
         if not options.generated:
-            return Writing(how="each row goes through query")
+            return WritePreview(how="each row goes through query")
         upserts = options.enable_upsert or table.changelog
         keys = tuple(options.primary_keys or ()) or key_of(table)
-        return Writing(keys if upserts else (), modes=modes_in(options))
+        return WritePreview(keys if upserts else (), modes=modes_in(options))
 
     def check_libraries(self) -> None:
         """Raise UserError if a library is not here."""

@@ -16,7 +16,7 @@ from holdfast.connect.sink import (
     Opening,
     Sink,
     Staging,
-    Writing,
+    WritePreview,
     modes_in,
 )
 from holdfast.connectors.lake.fit import fit, matched, refuse_unpartitioned
@@ -109,10 +109,10 @@ table (`paimon.table.write-props`), where Paimon has them.
         return options.place.path
 
     @classmethod
-    def writing(cls, options: PaimonSinkOptions, table: Table) -> Writing:
+    def writing(cls, options: PaimonSinkOptions, table: Table) -> WritePreview:
         """Say by which key rows are replaced, and how a new table is partitioned."""
         parts = tuple(options.partitions)
-        return Writing(tuple(options.keys), parts, modes_in(options))
+        return WritePreview(tuple(options.keys), parts, modes_in(options))
 
     def check_libraries(self) -> None:
         """Raise UserError if a library is not here."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Literal
 
-from holdfast.connect.left_out import LeftOut
 from holdfast.connect.options import option, options
+from holdfast.connect.rejects import LeftOut
 from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
 from holdfast.connectors.sql.casts import as_text

@@ -7,7 +7,7 @@ from holdfast.errors import JobFileError, SourceLocation
 from holdfast.model.tree import Block, Node
 from holdfast.plan.formats.hocon_merge import Draft, Given, Resolver, Warn, build, build_job
 from holdfast.plan.formats.hocon_parse import Field, Include, Parser
-from holdfast.plan.syntax import ROLES, At, Lines, Unreadable, quote
+from holdfast.plan.syntax import ROLES, At, LineIndex, Unreadable, quote
 
 Read = Callable[[str], str]
 """Return the text of a file, or raise OSError (FileNotFoundError if there is none)."""
@@ -23,7 +23,7 @@ def parse_hocon(text: str, file: str, read: Read | None, given: Given, warn: War
     A top-level key that a `${}` used has done its work and is left out of the tree.
     """
     includes = _Includes((file,), read, [])
-    fields = Parser(text, Lines(file, text).at, includes).root()
+    fields = Parser(text, LineIndex(file, text).at, includes).root()
     resolver = Resolver(build_job(fields, warn), given)
     job = resolver.block(resolver.job)
     kept = tuple(e for e in job.entries if e.key in ("env", *ROLES) or e.key not in resolver.read)
@@ -95,7 +95,7 @@ class _Includes:
             raise Unreadable(include.place, "This job includes too many files. Include fewer.")
         inner = _Includes((*self.chain, path), self.read, self.included)
         text = text.removeprefix("\ufeff")
-        at = Lines(path, text).at
+        at = LineIndex(path, text).at
         return Parser(text, at, inner, include.depth, include.scope).root().fields
 
 

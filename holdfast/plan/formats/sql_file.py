@@ -21,7 +21,7 @@ from holdfast.plan.formats.hocon import parse_hocon, parse_value
 from holdfast.plan.formats.hocon_merge import Given, Warn
 from holdfast.plan.formats.sql_tokens import Statement, Token, comments, statements
 from holdfast.plan.shape import NAME
-from holdfast.plan.syntax import At, Lines, Unreadable, merged
+from holdfast.plan.syntax import At, LineIndex, Unreadable, merged
 
 _CONFIG = "config"
 
@@ -36,7 +36,7 @@ class _Table:
 
 def parse_sql(text: str, file: str, given: Given, warn: Warn) -> Block:
     """Return the tree of a SQL job file.  Raises Unreadable at the first mistake."""
-    lines = Lines(file, text)
+    lines = LineIndex(file, text)
     config = _config(text, lines, given, warn)
     job = _Job(warn)
     others = [s for s in statements(text, lines) if not job.declare(s)]
@@ -57,7 +57,7 @@ def parse_sql(text: str, file: str, given: Given, warn: Warn) -> Block:
     return Block((*config.entries, *entries), start)
 
 
-def _config(text: str, lines: Lines, given: Given, warn: Warn) -> Block:
+def _config(text: str, lines: LineIndex, given: Given, warn: Warn) -> Block:
     """Return what the comments that start with the word `config` say, in HOCON."""
     found = Block((), lines.at(0))
     for start, inner in comments(text):

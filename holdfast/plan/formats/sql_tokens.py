@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from holdfast.errors import SourceLocation
-from holdfast.plan.syntax import Lines, Unreadable, quote
+from holdfast.plan.syntax import LineIndex, Unreadable, quote
 
 _TOKEN = re.compile(
     r"(?P<gap>\s+|\ufeff|--[^\n]*|/\*.*?\*/)"
@@ -35,7 +35,7 @@ def comments(text: str) -> Iterator[tuple[int, str]]:
             yield found.start() + 2, found[0][2:-2]
 
 
-def statements(text: str, lines: Lines) -> Iterator["Statement"]:
+def statements(text: str, lines: LineIndex) -> Iterator["Statement"]:
     """Yield the words between semicolons; the last semicolon may be missing."""
     tokens: list[Token] = []
     for token in _tokens(text, lines):
@@ -49,7 +49,7 @@ def statements(text: str, lines: Lines) -> Iterator["Statement"]:
         yield Statement(text, lines, tokens)
 
 
-def _tokens(text: str, lines: Lines) -> Iterator[Token]:
+def _tokens(text: str, lines: LineIndex) -> Iterator[Token]:
     for found in _TOKEN.finditer(text):
         kind, start, end = found.lastgroup or "", found.start(), found.end()
         if kind == "gap":
@@ -68,7 +68,7 @@ def _tokens(text: str, lines: Lines) -> Iterator[Token]:
 class Statement:
     """A cursor over the words of one statement."""
 
-    def __init__(self, text: str, lines: Lines, tokens: list[Token]) -> None:
+    def __init__(self, text: str, lines: LineIndex, tokens: list[Token]) -> None:
         self.text, self.lines, self.tokens = text, lines, tokens
         self.pos = 0
         self._select = 0

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
-from holdfast.plan.syntax import DEPTH_MAX, ROLES, Lines, Unreadable, plain
+from holdfast.plan.syntax import DEPTH_MAX, ROLES, LineIndex, Unreadable, plain
 
 ALIASED_MAX = 10_000
 """How many values aliases may add to those that the file has."""
@@ -20,7 +20,7 @@ _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": Fal
 
 def parse_yaml(text: str, file: str) -> Block:
     """Return the tree of a YAML job file.  Raises Unreadable at the first mistake."""
-    lines = Lines(file, text)
+    lines = LineIndex(file, text)
     try:
         root, count = _compose(text, lines)
     except yaml.reader.ReaderError as error:
@@ -41,7 +41,7 @@ def parse_yaml(text: str, file: str) -> Block:
 class _Composer(yaml.SafeLoader):
     """Composes nodes, but no tags, and no deeper than a job may nest."""
 
-    def __init__(self, text: str, lines: Lines) -> None:
+    def __init__(self, text: str, lines: LineIndex) -> None:
         super().__init__(text)
         self.lines = lines
         self.count = 0
@@ -61,7 +61,7 @@ class _Composer(yaml.SafeLoader):
         return node
 
 
-def _compose(text: str, lines: Lines) -> tuple[Any, int]:
+def _compose(text: str, lines: LineIndex) -> tuple[Any, int]:
     """Return the root node, and how many nodes the file has."""
     composer = _Composer(text, lines)
     try:
@@ -73,7 +73,7 @@ def _compose(text: str, lines: Lines) -> tuple[Any, int]:
 class _Reader:
     """Turns nodes into the tree, and counts them: aliases could make very many."""
 
-    def __init__(self, lines: Lines, count_max: int) -> None:
+    def __init__(self, lines: LineIndex, count_max: int) -> None:
         self.lines = lines
         self.count_max = count_max
         self.count = 0

@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.core.saved_state import Saved
 from holdfast.errors import Fenced, HoldfastError, UserError
 from holdfast.master import checkpoint_content
-from holdfast.master.accept import Start, contents_of
+from holdfast.master.accept import JobStart, contents_of
 from holdfast.master.records import grave_key, history_key, job_key, saved_key
 from holdfast.master.restored_checkpoints import opened_in, resumed
 from tests.sim.engine.plan import Plan, Wish
@@ -150,14 +150,14 @@ async def resume(
     # A pipeline that has left nothing begins as a new one, but for what it knows of tables.
     opened, numbers = opened_in(list(contents.values()), same), [p.number for p in pipelines]
     none = {
-        n: checkpoint_content.Content(
+        n: checkpoint_content.CheckpointContent(
             checkpoint_content.VERSION, job.id, incarnation, n, 0, {}, (), None
         )
         for n in numbers
     }
     own = partial(replace, job=job.id, incarnation=incarnation, number=0, staged=(), opened=opened)
     begun = tuple((n, checkpoint_content.pack(own(c))) for n, c in (none | contents).items())
-    start = Start(saved, begun, write_again)
+    start = JobStart(saved, begun, write_again)
     await leader.submit(records, resumed(saved, same, pipelines), start)
 
 

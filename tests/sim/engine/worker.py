@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core.gather import Counts, Opened, StagedCommittable, TaskAck
+from holdfast.core.gather import Counts, OpenedTable, StagedCommittable, TaskAck
 from holdfast.core.task import WorkerId
 from holdfast.master.ports import Incarnation
 from holdfast.wire.codec import NAMES
@@ -52,7 +52,7 @@ class Running:
     failure: str | None = None
     progress: int = 0
     empties: bool = False
-    opened: tuple[Opened, ...] | None = ()
+    opened: tuple[OpenedTable, ...] | None = ()
     due: tuple[str, ...] = ()
     ready: bool = False
 
@@ -226,7 +226,7 @@ class SimWorker:
             )
             self.world.tables.stage(name, ())
             running.carried.append(StagedCommittable(number, sink, name))
-            opened = Opened(sink, sink, sink, key.incarnation)
+            opened = OpenedTable(sink, sink, sink, key.incarnation)
             running.opened = (*(running.opened or ()), opened)
 
     def _stage(self, running: Running, number: int) -> None:

@@ -15,7 +15,7 @@ from holdfast.core.gather import CheckpointRound, TaskAck
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.errors import OutcomeUnknown, Unavailable
 from holdfast.master import checkpoint_content, commit_loop
-from holdfast.master.checkpoint_content import Content
+from holdfast.master.checkpoint_content import CheckpointContent
 from holdfast.master.commit_loop import commit_user
 from holdfast.master.leader_store import LeaderStore
 from holdfast.master.pipeline_keeper import PipelineKeeper
@@ -166,11 +166,11 @@ def staged_files_of_failed_attempts_kept() -> Iterator[None]:
 @mutant("PIP-30: a writer that has not heard of a commit reports its files again, and they are"
         " committed again", "I8 I44 I48 I49", seeds(60))  # fmt: skip
 def files_carried_forward() -> Iterator[None]:
-    def everything(self: Content, previous: int) -> Any:
+    def everything(self: CheckpointContent, previous: int) -> Any:
         return filtered(self, 0)
 
-    filtered = Content.to_commit
-    with _told_complete(lambda barrier: 0), swapped(Content, "to_commit", everything):
+    filtered = CheckpointContent.to_commit
+    with _told_complete(lambda barrier: 0), swapped(CheckpointContent, "to_commit", everything):
         yield
 
 

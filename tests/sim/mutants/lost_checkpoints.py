@@ -173,9 +173,11 @@ def tasks_do_not_go_back() -> Iterator[None]:
 def lost_checkpoint_means_the_start() -> Iterator[None]:
     restored = PipelineKeeper._restored
 
-    async def nothing(self: PipelineKeeper, name: str) -> checkpoint_content.Content | None:
+    async def nothing(
+        self: PipelineKeeper, name: str
+    ) -> checkpoint_content.CheckpointContent | None:
         if name in self.desk.ports.blobs.torn:  # type: ignore[attr-defined]
-            return checkpoint_content.Content(
+            return checkpoint_content.CheckpointContent(
                 checkpoint_content.VERSION, "", "", 1, 0, {}, (), None
             )
         return await restored(self, name)

@@ -54,13 +54,15 @@ def prepare_without_the_fence() -> Iterator[None]:
 @mutant("a savepoint forgets which tables are known", "I79", scene(_saved_and_resumed))
 def save_modes_again_after_a_restore() -> Iterator[None]:
     """Rows of earlier lives go."""
-    right = checkpoint_content.Content.start
+    right = checkpoint_content.CheckpointContent.start
 
-    def forget(self: checkpoint_content.Content, task: TaskRecord) -> checkpoint_content.Start:
+    def forget(
+        self: checkpoint_content.CheckpointContent, task: TaskRecord
+    ) -> checkpoint_content.TaskStart:
         start = right(self, task)
-        return checkpoint_content.Start(start.positions, start.counts, ())
+        return checkpoint_content.TaskStart(start.positions, start.counts, ())
 
-    with swapped(checkpoint_content.Content, "start", forget):
+    with swapped(checkpoint_content.CheckpointContent, "start", forget):
         yield
 
 

@@ -12,7 +12,7 @@ from holdfast.core.gather import Counts
 from holdfast.core.saved_state import Saved, SavedKind, SavedPart
 from holdfast.errors import UserError
 from holdfast.master.admission import new_records
-from holdfast.master.checkpoint_content import VERSION, Content
+from holdfast.master.checkpoint_content import VERSION, CheckpointContent
 from holdfast.master.restored_checkpoints import resumed
 from holdfast.plan.load import parse_job
 from holdfast.plan.promises import keyed
@@ -49,7 +49,7 @@ def test_sources_that_change_places_keep_their_positions(registry: Registry) -> 
     to_a, to_b, to_c = SINK.format("a"), SINK.format("b"), SINK.format("c")
     found = going(registry, spec(a, b, to_a, to_b), spec(c, b, a, to_b, to_c, to_a))
     saved = [
-        Content(VERSION, "j", "1", n, 5, {f"Source[{n - 1}]-LocalFile": s}, (), n,
+        CheckpointContent(VERSION, "j", "1", n, 5, {f"Source[{n - 1}]-LocalFile": s}, (), n,
                 {f"p{n}-t1": Counts(n)})
         for n, s in ((1, "at a"), (2, "at b"))
     ]  # fmt: skip

@@ -11,7 +11,7 @@ from holdfast.api.service import Api
 from holdfast.errors import Unavailable, UserError
 from holdfast.master import looks as module
 from holdfast.master.leader import Leader
-from holdfast.master.looks import Look, Looks
+from holdfast.master.looks import Look, LookRequests
 from holdfast.model.secret import Secret
 from holdfast.process.links import WorkerLinks
 from holdfast.wire.messages import Heartbeat, LookAtJob, Looked, ToWorker
@@ -51,18 +51,18 @@ async def hello(
 def asking(
     tmp_path: Path,
     connected: Sequence[str],
-    test: Callable[[Api, Leader, Wires, Looks], Awaitable[None]],
+    test: Callable[[Api, Leader, Wires, LookRequests], Awaitable[None]],
 ) -> None:
     async def run(api: Api) -> None:
         wires = Wires(*(f"{name}-1" for name in connected))
         leader = await api.leader()
-        await test(api, leader, wires, Looks(wires))
+        await test(api, leader, wires, LookRequests(wires))
 
     leading(tmp_path, run)
 
 
 def test_one_that_could_run_the_job_looks_and_its_answer_comes_once(tmp_path: Path) -> None:
-    async def test(api: Api, leader: Leader, wires: Wires, looks: Looks) -> None:
+    async def test(api: Api, leader: Leader, wires: Wires, looks: LookRequests) -> None:
         await hello(api, "W1", zone="a")
         await hello(api, "W2", zone="b")
         await hello(api, "W3", zone="b", looks=False)
@@ -86,7 +86,7 @@ def test_one_that_could_run_the_job_looks_and_its_answer_comes_once(tmp_path: Pa
 
 
 def test_looks_are_spread_over_the_workers(tmp_path: Path) -> None:
-    async def test(api: Api, leader: Leader, wires: Wires, looks: Looks) -> None:
+    async def test(api: Api, leader: Leader, wires: Wires, looks: LookRequests) -> None:
         for name in ("W1", "W2"):
             await hello(api, name)
         for number in range(4):
@@ -101,7 +101,7 @@ def test_a_worker_that_is_lost_or_silent_is_told(
 ) -> None:
     monkeypatch.setattr(module, "GRACE_S", -0.9)  # a second is the least that is given
 
-    async def test(api: Api, leader: Leader, wires: Wires, looks: Looks) -> None:
+    async def test(api: Api, leader: Leader, wires: Wires, looks: LookRequests) -> None:
         await hello(api, "W1")
         lost = looks.begin(leader, "lost", "", {}, 60)
         wires.gone("W2-1")
@@ -120,7 +120,7 @@ def test_an_answer_is_kept_for_a_while_and_then_forgotten(
 ) -> None:
     monkeypatch.setattr(module, "KEPT_S", 0.05)
 
-    async def test(api: Api, leader: Leader, wires: Wires, looks: Looks) -> None:
+    async def test(api: Api, leader: Leader, wires: Wires, looks: LookRequests) -> None:
         await hello(api, "W1")
         look = looks.begin(leader, "r", "", {}, 60)
         wires.answers(look)
@@ -132,7 +132,7 @@ def test_an_answer_is_kept_for_a_while_and_then_forgotten(
 
 
 def test_where_nobody_can_look_it_is_said_why(tmp_path: Path) -> None:
-    async def test(api: Api, leader: Leader, wires: Wires, looks: Looks) -> None:
+    async def test(api: Api, leader: Leader, wires: Wires, looks: LookRequests) -> None:
         with pytest.raises(Unavailable, match="just begun to lead"):
             looks.begin(leader, "r", "", {}, 60)
         leader.crew.since_s -= module.SETTLED_S
@@ -154,7 +154,7 @@ def test_where_nobody_can_look_it_is_said_why(tmp_path: Path) -> None:
 
 
 def test_too_many_looks_at_once_wait(tmp_path: Path) -> None:
-    async def test(api: Api, leader: Leader, wires: Wires, looks: Looks) -> None:
+    async def test(api: Api, leader: Leader, wires: Wires, looks: LookRequests) -> None:
         await hello(api, "W1")
         for number in range(module.GOING_MAX):
             last = looks.begin(leader, str(number), "", {}, 60)

@@ -5,9 +5,9 @@ from dataclasses import fields, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.gather import Counts, Opened, Written
+from holdfast.core.gather import Counts, OpenedTable, WrittenRows
 from holdfast.errors import SourceLocation
-from holdfast.master.checkpoint_content import VERSION, Content
+from holdfast.master.checkpoint_content import VERSION, CheckpointContent
 from holdfast.master.restored_checkpoints import Move, add, transplant
 from holdfast.model.job import JobPlan, Mode, Role, Stage
 from holdfast.model.tree import Block
@@ -33,10 +33,10 @@ def _stage(name: str, role: Role, inputs: tuple[str, ...]) -> Stage:
     return Stage(name, role, "P", Block((), NOWHERE), inputs, None, 1, NOWHERE)
 
 
-def saved(before: JobPlan) -> list[Content]:
+def saved(before: JobPlan) -> list[CheckpointContent]:
     """What each pipeline's checkpoint holds: a position, rows and an event time of each source."""
     return [
-        Content(
+        CheckpointContent(
             VERSION, "j", "1", part.id, 9,
             {s: f"at {s}" for s in part.stages if before.stage(s).role is Role.SOURCE},
             (),
@@ -45,7 +45,7 @@ def saved(before: JobPlan) -> list[Content]:
                 task.id: Counts(
                     10,
                     tuple(
-                        Written(s, "t", 5, 50)
+                        WrittenRows(s, "t", 5, 50)
                         for s in task.stages
                         if before.stage(s).role is Role.SINK
                     ),
@@ -54,7 +54,7 @@ def saved(before: JobPlan) -> list[Content]:
                 for task in part.tasks
             },
             tuple(
-                Opened(s, "t", f"place of {s}", "1")
+                OpenedTable(s, "t", f"place of {s}", "1")
                 for s in part.stages
                 if before.stage(s).role is Role.SINK
             ),
@@ -118,7 +118,7 @@ def test_nothing_that_goes_on_is_lost_or_counted_twice(
     parts = [part for part in after.pipelines if set(part.stages) & set(kept)]
     assert set(found) == {part.id for part in after.pipelines}, "each knows what tables are known"
     sinks = [s.id for s in before.stages if s.role is Role.SINK]
-    opened = {Opened(s if s in kept else "", "t", f"place of {s}", "1") for s in sinks}
+    opened = {OpenedTable(s if s in kept else "", "t", f"place of {s}", "1") for s in sinks}
     assert all(set(c.opened or ()) == opened for c in found.values())
     for part in parts:
         assert set(found[part.id].positions) <= set(part.stages)
@@ -135,8 +135,8 @@ def test_nothing_that_goes_on_is_lost_or_counted_twice(
 
 def test_a_counter_that_is_new_is_not_forgotten_when_tasks_become_one() -> None:
     assert [f.name for f in fields(Counts)] == ["read", "written", "latest", "rejected"]
-    one = Counts(1, (Written("x", "t", 1, 2),), (("a", 5),), 3)
-    assert add(one, one) == Counts(2, (Written("x", "t", 2, 4),), (("a", 5),), 6)
+    one = Counts(1, (WrittenRows("x", "t", 1, 2),), (("a", 5),), 3)
+    assert add(one, one) == Counts(2, (WrittenRows("x", "t", 2, 4),), (("a", 5),), 6)
 
 
 def test_a_state_that_cannot_say_which_tables_are_known_leaves_it_at_that() -> None:

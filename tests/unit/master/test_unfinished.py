@@ -7,7 +7,7 @@ from holdfast.core.gather import StagedCommittable
 from holdfast.core.job import JobRecord, JobStatus
 from holdfast.core.saved_state import Saved, SavedKind
 from holdfast.core.unfinished import Abandoned
-from holdfast.master.checkpoint_content import Content
+from holdfast.master.checkpoint_content import CheckpointContent
 from holdfast.master.unfinished import SHOWN_MAX, Unfinished, lines, unfinished, ways
 
 DONE = [Completed(n, CheckpointKind.PERIODIC, f"b{n}", n - 1) for n in range(40)]
@@ -27,8 +27,8 @@ def staged(number: int, sink: str, *files: str, rows: int = 5) -> StagedCommitta
     return StagedCommittable(number, sink, content)
 
 
-def content(number: int, *parts: StagedCommittable) -> Content:
-    return Content(1, "17", "a", 1, number, {}, parts, None)
+def content(number: int, *parts: StagedCommittable) -> CheckpointContent:
+    return CheckpointContent(1, "17", "a", 1, number, {}, parts, None)
 
 
 def test_each_commit_is_shown_with_its_identifier_and_what_is_staged() -> None:

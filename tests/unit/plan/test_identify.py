@@ -13,8 +13,8 @@ from holdfast.model.identity import StageIdentity
 from holdfast.model.job import Role
 from holdfast.model.secret import Secret
 from holdfast.plan.check import check_job
-from holdfast.plan.identify import identities
 from holdfast.plan.load import parse_job
+from holdfast.plan.plugins import identities
 
 
 @pytest.fixture(scope="module")

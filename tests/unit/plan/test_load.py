@@ -6,31 +6,31 @@ from parse_texts import errors, job
 from holdfast.connect.checks import CheckReport
 from holdfast.errors import JobFileError
 from holdfast.model.tree import to_plain
-from holdfast.plan.load import Format, decode_job, format_of, parse_job
+from holdfast.plan.load import JobFileFormat, decode_job, format_of, parse_job
 
 
 @pytest.mark.parametrize(
     ("file", "format"),
     [
-        ("a.conf", Format.HOCON),
-        ("a.config", Format.HOCON),
-        ("a.hocon", Format.HOCON),
-        ("v2.batch.config.template", Format.HOCON),
-        ("job", Format.HOCON),
-        ("a.txt", Format.HOCON),
-        ("dir.json/a", Format.HOCON),
-        ("a.JSON", Format.JSON),
-        ("a.sql", Format.SQL),
-        ("a.yaml", Format.YAML),
-        ("a.yml", Format.YAML),
+        ("a.conf", JobFileFormat.HOCON),
+        ("a.config", JobFileFormat.HOCON),
+        ("a.hocon", JobFileFormat.HOCON),
+        ("v2.batch.config.template", JobFileFormat.HOCON),
+        ("job", JobFileFormat.HOCON),
+        ("a.txt", JobFileFormat.HOCON),
+        ("dir.json/a", JobFileFormat.HOCON),
+        ("a.JSON", JobFileFormat.JSON),
+        ("a.sql", JobFileFormat.SQL),
+        ("a.yaml", JobFileFormat.YAML),
+        ("a.yml", JobFileFormat.YAML),
     ],
 )
-def test_the_name_tells_the_format(file: str, format: Format) -> None:
+def test_the_name_tells_the_format(file: str, format: JobFileFormat) -> None:
     assert format_of(file) is format
 
 
 def test_a_given_format_wins_over_the_name() -> None:
-    tree = parse_job("env:\n  a: 1", "job.conf", {}, None, CheckReport(), Format.YAML)
+    tree = parse_job("env:\n  a: 1", "job.conf", {}, None, CheckReport(), JobFileFormat.YAML)
     assert tree is not None
     assert to_plain(tree) == {"env": {"a": 1}, "source": [], "transform": [], "sink": []}
 

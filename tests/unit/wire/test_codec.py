@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.checkpoint import CheckpointKind
-from holdfast.core.gather import Counts, StagedCommittable, TaskAck, Written
+from holdfast.core.gather import Counts, StagedCommittable, TaskAck, WrittenRows
 from holdfast.core.task import WorkerId
 from holdfast.wire.codec import MESSAGES, VERSION, FrameUnreadable, decode, encode
 from holdfast.wire.messages import (
@@ -42,7 +42,7 @@ plain = st.recursive(
 )
 key = st.builds(TaskKey, text, text, number, text)
 positions = st.lists(st.tuples(text, plain), max_size=3).map(tuple)
-written = st.lists(st.builds(Written, text, text, number, number), max_size=2).map(tuple)
+written = st.lists(st.builds(WrittenRows, text, text, number, number), max_size=2).map(tuple)
 counts = st.builds(Counts, number, written)
 staged = st.lists(st.builds(StagedCommittable, number, text, plain), max_size=3).map(tuple)
 acked = st.builds(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from holdfast.connect.options import options
 from holdfast.connect.plugin import PluginContext
 from holdfast.connect.sink import ANYBODY, Committable, Opening, Sink
-from holdfast.core.gather import Opened, StagedCommittable
+from holdfast.core.gather import OpenedTable, StagedCommittable
 from holdfast.model.job import Mode
 from holdfast.model.table import Column, Table, TablePath
 from holdfast.model.types import Type
@@ -50,7 +50,7 @@ def test_a_table_is_opened_once_and_by_its_place_known_again() -> None:
     openings.open("s", attic, [table("a.b")])
     due, opened = openings.take(4)
     assert [(s.created, s.sink) for s in due] == [(4, "s")] and opened is not None
-    assert opened == (Opened("s", "a.b", "attic", "x"),)
+    assert opened == (OpenedTable("s", "a.b", "attic", "x"),)
     assert openings.take(5) == ([], opened), "what was taken is said once, what is open always"
     openings.open("s", attic, [table("a.c")])
     assert openings.take(6) == ([], opened), "another table of the same place has had its turn"
@@ -59,8 +59,8 @@ def test_a_table_is_opened_once_and_by_its_place_known_again() -> None:
 
 def test_what_an_earlier_life_opened_is_this_ones_to_keep() -> None:
     attic = Attic()
-    old = Opened("s", "a.b", "elsewhere, before its path was changed", "w")
-    later = Openings("7", "x", (old, Opened("r", "a.z", "attic too", "x")))
+    old = OpenedTable("s", "a.b", "elsewhere, before its path was changed", "w")
+    later = Openings("7", "x", (old, OpenedTable("r", "a.z", "attic too", "x")))
     later.open("s", attic, [table("a.b")])
     assert later.take(1)[0] == []
     assert attic.seen == [Opening("7.x", frozenset({"a.b"}), frozenset({"a.b"}))]
@@ -78,7 +78,7 @@ def test_one_checkpoint_brings_the_save_modes_whichever_attempt_answers(play: Pl
         await bench.until(lambda: Cellar.writes)
         first = await bench.acked(1, attempt=2)
         life = f"7.{bench.key.incarnation}"
-        opened = (Opened(SINK, "count", "Cellar:count", bench.key.incarnation),)
+        opened = (OpenedTable(SINK, "count", "Cellar:count", bench.key.incarnation),)
         assert _openings(first.staged) == [life] and first.opened == opened
         second = await bench.acked(2, attempt=2)
         assert [s.created for s in second.staged if _openings([s])] == [1]

@@ -6,7 +6,7 @@ import time
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.core.gather import Counts, Written
+from holdfast.core.gather import Counts, WrittenRows
 from holdfast.errors import Unavailable
 from holdfast.wire.messages import HeartbeatAck, SourceEndAck, StopTask
 from tests.unit.worker.bench import ENDLESS, SLEEPS, SOURCE, Bench, Play
@@ -22,7 +22,7 @@ def test_a_barrier_is_answered_once_and_the_same_answer_is_given_again(play: Pla
         first = await bench.acked(1)
         assert (first.positions, first.ended) == (((SOURCE, 3),), False)
         assert [s.created for s in first.staged] == [1, 1, 1]
-        assert first.counts == Counts(30, (Written("Sink[0]-Cellar", "count", 30, 0),))
+        assert first.counts == Counts(30, (WrittenRows("Sink[0]-Cellar", "count", 30, 0),))
         bench.barrier(1)
         await bench.until(lambda: len(bench.acks()) == 2)
         assert bench.acks()[1] == first
@@ -163,7 +163,7 @@ def test_what_a_life_that_is_gone_has_staged_is_removed(play: Play) -> None:
 
 
 def test_leftovers_of_earlier_attempts_go_once_what_counts_of_them_is_visible(play: Play) -> None:
-    counts = Counts(10, (Written("Sink[0]-Cellar", "count", 10, 77),))
+    counts = Counts(10, (WrittenRows("Sink[0]-Cellar", "count", 10, 77),))
 
     async def part(bench: Bench) -> None:
         life = f"7.{bench.key.incarnation}"
@@ -174,7 +174,7 @@ def test_leftovers_of_earlier_attempts_go_once_what_counts_of_them_is_visible(pl
         await bench.until(lambda: len(Cellar.writes) == 2)
         fifth = await bench.acked(5, through=3, attempt=2)
         assert Cellar.swept == []
-        counted = Counts(30, (Written("Sink[0]-Cellar", "count", 30, 77),))
+        counted = Counts(30, (WrittenRows("Sink[0]-Cellar", "count", 30, 77),))
         assert fifth.counts == counted, "counters go on from the checkpoint"
         await bench.acked(6, through=4, attempt=2)
         await bench.until(lambda: Cellar.swept)

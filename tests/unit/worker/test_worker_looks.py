@@ -20,7 +20,7 @@ from holdfast.plan.load import parse_job
 from holdfast.plan.record import JobSource, encode_spec
 from holdfast.wire.messages import LookAtJob, Looked
 from holdfast.worker.attempt import WorkerRuntime
-from holdfast.worker.looks import LOOKS_MAX, Looks
+from holdfast.worker.looks import LOOKS_MAX, LookRunner
 
 WAIT_S = 120.0
 
@@ -73,7 +73,7 @@ class Worker:
     def __init__(self, registry: Registry, session: Callable[[], Any]) -> None:
         self.said: queue.Queue[Looked] = queue.Queue()
         runner = WorkerRuntime(registry, session)
-        self.looks = Looks(WorkerId("W1", "i1"), runner)
+        self.looks = LookRunner(WorkerId("W1", "i1"), runner)
 
     def ask(self, *orders: LookAtJob) -> None:
         for one in orders:
