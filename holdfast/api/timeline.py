@@ -11,7 +11,7 @@ from holdfast.api.views import CheckpointView, TimelineEvent
 from holdfast.core.checkpoint import Totals
 from holdfast.core.gather import WrittenRows
 from holdfast.core.pipeline import PipelineRecord
-from holdfast.master.event_log import CheckpointUnderWay, EventHistory
+from holdfast.master.event_log import CheckpointStart, EventHistory
 from holdfast.plan.masking import masked_text
 
 
@@ -30,7 +30,7 @@ class CheckpointLog:
     counted: int = 0
 
     @property
-    def under(self) -> CheckpointUnderWay | None:
+    def under(self) -> CheckpointStart | None:
         """The one that is on its way."""
         return self.trail.under
 

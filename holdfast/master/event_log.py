@@ -60,7 +60,7 @@ class StatusChange(msgspec.Struct, frozen=True, array_like=True):
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointUnderWay:
+class CheckpointStart:
     """A checkpoint on its way, as this leader saw it begin."""
 
     pending: Pending
@@ -87,7 +87,7 @@ class EventHistory:
 
     checkpoints: tuple[EndedCheckpoint, ...] = ()
     events: tuple[StatusChange, ...] = ()
-    under: CheckpointUnderWay | None = None
+    under: CheckpointStart | None = None
 
     def grown(self, before: "EventHistory") -> bool:
         """Say whether there is more to keep than before."""
@@ -137,7 +137,7 @@ class EventHistory:
             checkpoints = (*trail.checkpoints, over)[-CHECKPOINTS_SHOWN:]
             trail = replace(trail, checkpoints=checkpoints, under=None)
         if pending and pending != before:
-            trail = replace(trail, under=CheckpointUnderWay(pending, seen.at_s, seen.clock_s))
+            trail = replace(trail, under=CheckpointStart(pending, seen.at_s, seen.clock_s))
         return trail
 
     def encoded(self) -> bytes:
@@ -218,7 +218,7 @@ def _read(stored: _Stored) -> EventHistory:
 
 
 def _over(
-    under: CheckpointUnderWay | None,
+    under: CheckpointStart | None,
     pending: Pending,
     old: PipelineRecord,
     new: PipelineRecord,

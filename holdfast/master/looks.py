@@ -28,7 +28,7 @@ SETTLED_S = 3.0
 """How long after its election a leader assumes that every worker has reported."""
 
 
-class WorkerLinks(Protocol):
+class LookLinks(Protocol):
     """What this master's links to its workers are asked for (process/links.py)."""
 
     looked: Callable[[Looked], None]
@@ -51,7 +51,7 @@ class Look:
 class LookRequests:
     """The looks that clients of this master have asked for, each under the client's token."""
 
-    def __init__(self, links: WorkerLinks) -> None:
+    def __init__(self, links: LookLinks) -> None:
         self._links = links
         self._looks: dict[str, Look] = {}
         links.looked = self._looked
