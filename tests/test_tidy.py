@@ -2,12 +2,18 @@
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from tools.copies import ceilings, copies, runs
+from tools.copies import wrong as too_many
+from tools.names import dead, shared_classes
+from tools.names import production as sources
 from tools.rooms import (
     CODE_LINES_MAX,
+    EXCEPTIONS,
     FUNCTION_LINES_MAX,
     breaches,
     check,
@@ -194,3 +200,39 @@ def test_functions_import_nothing_but_spark(path: Path) -> None:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             late = {name.split(".")[0] for name in imports(node)}
             assert late <= allowed, f"{node.name} imports {late - allowed}"
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    assert not shared_classes(sources())
+
+
+def test_nothing_is_defined_that_nothing_uses() -> None:
+    """A new exception needs a reason; one that is used now is taken out."""
+    excused = set(tomllib.loads(EXCEPTIONS.read_text())["dead"])
+    found = set(dead(sources()))
+    assert found - excused == set(), "nothing in production uses these: delete them"
+    assert excused - found == set(), f"these are used or gone: take them out of {EXCEPTIONS.name}"
+
+
+def test_no_two_files_share_more_lines_than_they_did() -> None:
+    wrong = too_many(copies(), ceilings())
+    assert not wrong, "\n".join(["", *wrong])
+
+
+def test_checks_of_names_see_what_they_are_for() -> None:
+    """Each finds what it is for in two small modules."""
+    one = "class Shared: ...\ndef used(): ...\ndef unused(): ...\n"
+    other = "class Shared:\n    def run(self): used()\nShared().run()\n"
+    trees = {"a": ast.parse(one), "b": ast.parse(other)}
+    assert shared_classes(trees) == {"Shared": ["a", "b"]}
+    assert dead(trees) == ["a:unused"]
+
+
+def test_the_check_of_copies_sees_eight_equal_lines() -> None:
+    lines = [f"value_{n} = {n}" for n in range(9)]
+    text = "\n".join(["import os", *lines])
+    moved = "\n".join(["if True:", *(f"    {line}" for line in lines[:8])])
+    assert len(runs(text) & runs(moved)) == 1
+    assert not runs(text) & runs("\n".join(lines[:7]))
+    assert too_many({("a", "b"): 2}, {("a", "b"): 1}) and too_many({}, {("a", "b"): 1})
+    assert not too_many({("a", "b"): 1}, {("a", "b"): 1})

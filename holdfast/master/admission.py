@@ -48,16 +48,11 @@ def too_large(job: JobRecord, pipelines: Iterable[PipelineRecord], crew: WorkerR
     return waits[0].why.replace("are free", "are there") if waits and rooms else ""
 
 
-def slots_needed(planned: model.JobPlan) -> int:
-    """Return how many slots a job takes: a task takes one for each of its parallel readers."""
-    return sum(_slots(planned, task) for part in planned.pipelines for task in part.tasks)
-
-
 def _pipeline(
     job_id: str, incarnation: str, part: model.PipelinePlan, planned: model.JobPlan
 ) -> PipelineRecord:
     tasks = tuple(
-        TaskRecord(task.id, _of(planned, task.stages, Role.SOURCE), _slots(planned, task))
+        TaskRecord(task.id, _of(planned, task.stages, Role.SOURCE), task.slots)
         for task in part.tasks
     )
     return PipelineRecord(
@@ -84,8 +79,3 @@ def _policy(planned: model.JobPlan) -> Policy:
 
 def _of(planned: model.JobPlan, stages: tuple[str, ...], role: Role) -> tuple[str, ...]:
     return tuple(s for s in stages if planned.stage(s).role is role)
-
-
-def _slots(planned: model.JobPlan, task: model.TaskPlan) -> int:
-    sources = (planned.stage(s) for s in task.stages)
-    return max((s.parallelism for s in sources if s.role is Role.SOURCE), default=1)

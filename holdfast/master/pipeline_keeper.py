@@ -375,7 +375,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
             start = content.start(next(t for t in self.state.tasks if t.id == order.task))
         message = DeployTask(
             self.desk.term, self.task_key(order.task), order.attempt, self.job().spec,
-            start.positions, self.state.commits.through, self.state.checkpoints.complete,
+            start.positions, self.state.checkpoints.complete,
             start.counts, start.opened,
         )  # fmt: skip
         while True:
@@ -470,7 +470,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         for task in self.state.tasks:
             if task.id in self.gathering.waiting and task.place:
                 barrier = Barrier(
-                    self.desk.term, self.task_key(task.id), task.attempt, order.number, order.kind,
+                    self.desk.term, self.task_key(task.id), task.attempt, order.number,
                     self.state.commits.through, self.state.checkpoints.complete,
                 )  # fmt: skip
                 self.desk.ports.workers.send(task.place.incarnation, barrier)

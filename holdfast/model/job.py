@@ -66,12 +66,14 @@ class TaskPlan:
     """What one worker runs: the largest part of a pipeline that Spark must plan together.
 
     Stage ids, sources first, each after what feeds it.  A sink or transform that two tasks share
-    is in both.  A `whole` task cannot be sliced: something in it needs all rows at once.
+    is in both.  A `whole` task cannot be sliced: something in it needs all rows at once.  A task
+    takes one slot for each reader that runs in parallel.
     """
 
     id: str
     stages: tuple[str, ...]
     whole: bool = False
+    slots: int = 1
 
 
 @dataclass(frozen=True, slots=True)

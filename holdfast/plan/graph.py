@@ -250,7 +250,8 @@ def split(
         for i, group in enumerate(groups, start=1):
             ids = tuple(s for s in order if s in part and upstream[s] & group)
             together = bool({*joining, *whole} & set(ids))
-            tasks.append(TaskPlan(f"p{number}-t{i}", ids, together))
+            slots = max((s.parallelism for s in inside if s.id in group), default=1)
+            tasks.append(TaskPlan(f"p{number}-t{i}", ids, together, slots))
         pipelines.append(PipelinePlan(number, tuple(tasks)))
     return tuple(pipelines)
 

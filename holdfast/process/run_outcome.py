@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from holdfast.errors import HoldfastError, UserError
-from holdfast.model.job import JobPlan, Role
+from holdfast.model.job import JobPlan
 from holdfast.worker.row_counts import Measured
 
 
@@ -60,12 +60,7 @@ def admit(job: JobPlan, slots: int | None, tags: Mapping[str, str]) -> None:
             )
     if slots is None:
         return
-    sources = {s.id: s.parallelism for s in job.of(Role.SOURCE)}
-    needed = sum(
-        max(sources[s] for s in task.stages if s in sources)
-        for pipeline in job.pipelines
-        for task in pipeline.tasks
-    )
+    needed = sum(task.slots for pipeline in job.pipelines for task in pipeline.tasks)
     if needed > slots:
         raise UserError(
             f"Job {job.name} needs {needed} slots, there are {slots}. Raise --slots, or lower the"

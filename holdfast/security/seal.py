@@ -11,7 +11,7 @@ import binascii
 import hashlib
 import hmac
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -21,13 +21,6 @@ from holdfast.model.secret import Secret
 
 MARK = "sealed:v1:"
 NONCE_BYTES = 12
-
-Unseal = Callable[[str], str]
-
-
-def unsealed(text: str) -> str:
-    """Return a text that nobody has sealed: for a master that seals nothing, such as a run's."""
-    return text
 
 
 class Seal:

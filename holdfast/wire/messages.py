@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.gather import Counts, OpenedTable, TaskAck
 from holdfast.model.tree import Plain
 
@@ -93,7 +92,6 @@ class DeployTask:
     attempt: int
     spec: str
     positions: tuple[tuple[str, Plain], ...] | None
-    through: int
     restored: int = 0
     counts: Counts = field(default_factory=Counts)
     opened: tuple[OpenedTable, ...] | None = ()
@@ -124,7 +122,6 @@ class Barrier:
     key: TaskKey
     attempt: int
     number: int
-    kind: CheckpointKind
     through: int
     complete: int
 

@@ -20,7 +20,6 @@ from holdfast.connect.source import Budget
 from holdfast.core.gather import StagedCommittable, TaskAck
 from holdfast.core.task import WorkerId
 from holdfast.errors import Cancelled, HoldfastError, Unavailable, UserError
-from holdfast.model.job import JobPlan, Role, TaskPlan
 from holdfast.model.tree import Plain
 from holdfast.plan.record import decode_spec
 from holdfast.wire.codec import FRAME_BYTES_MAX
@@ -295,7 +294,7 @@ class Attempt:
         self.task, self.spark = task, spark
         self._began_s = time.monotonic()
         runner.pass_now("after:worker.start")
-        pace = SliceSizer.of(job, _readers(job, planned))
+        pace = SliceSizer.of(job, planned.slots)
         self._unheld = Unheld(periodic=job.checkpoint_interval_ms is not None)
         flights = SlicePipeline(task)
         try:
@@ -454,12 +453,6 @@ def _sweep_all(sinks: Iterable[Sink[object]], leftovers: Leftovers, name: str) -
 
 def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}." if str(error) else f"{type(error).__name__}."
-
-
-def _readers(job: JobPlan, task: TaskPlan) -> int:
-    """Return how many read side by side in a task."""
-    stages = (job.stage(s) for s in task.stages)
-    return max((s.parallelism for s in stages if s.role is Role.SOURCE), default=1)
 
 
 def _written(tally: RowCounts) -> int:

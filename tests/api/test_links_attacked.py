@@ -88,7 +88,7 @@ def test_x11_nobody_joins_without_the_token_or_with_anothers_name(tmp_path: Path
 
 def test_x12_a_rogue_master_without_the_token_is_not_heard(tmp_path: Path) -> None:
     heard: list[Any] = []
-    poison = Barrier(10**9, TaskKey("j", "i", 1, "t"), 1, 1, "periodic", 0, 0)  # type: ignore[arg-type]
+    poison = Barrier(10**9, TaskKey("j", "i", 1, "t"), 1, 1, 0, 0)
 
     async def run() -> None:
         async def rogue(socket: Any) -> None:

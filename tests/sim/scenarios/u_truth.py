@@ -1,8 +1,12 @@
 """Group U: what users are shown is true."""
 
-from holdfast.core.job import TERMINAL
+from dataclasses import dataclass
+
+from holdfast.core.job import TERMINAL, JobRecord
 from holdfast.master.health import STALLED_S, STALLED_SHARE, Health, HealthReport
-from holdfast.master.retention import find_job, list_jobs
+from holdfast.master.records import RecordUnreadable, decode, job_key
+from holdfast.master.retention import HISTORY
+from holdfast.store.contract import Item, Store
 from holdfast.wire.messages import Barrier
 from tests.sim.engine.store import SimStore
 from tests.sim.engine.world import JobSpec
@@ -12,6 +16,44 @@ from tests.sim.scenarios.scene import Scene, others, window
 
 LONG = JobSpec("j", rows=40)
 _NOTHING = HealthReport(0, Health.OK, 0.0, 0, 0.0, "")
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job as its record, or what stayed of it, shows it."""
+
+    id: str
+    incarnation: str
+    status: str
+    reason: str
+    revision: int
+    running: bool
+
+
+async def find_job(store: Store, job: str) -> JobView | None:
+    """Return the present or else the last job of an id; None if none is remembered."""
+    item = await store.get(job_key(job))
+    if item:
+        return _view(item)
+    entries, _ = await store.range(f"{HISTORY}{job}/")
+    return _view(max(entries, key=lambda i: i.created)) if entries else None
+
+
+async def list_jobs(store: Store) -> tuple[list[JobView], list[JobView]]:
+    """Return the running and the finished jobs.  A tombstone is finished."""
+    records, _ = await store.range("job/")
+    entries, _ = await store.range(HISTORY)
+    views = [_view(item) for item in (*records, *entries)]
+    return [v for v in views if v.running], [v for v in views if not v.running]
+
+
+def _view(item: Item) -> JobView:
+    try:
+        job = decode(JobRecord, item.value)
+    except RecordUnreadable as error:
+        return JobView(item.key.split("/")[1], "", "DAMAGED", str(error), item.revision, False)
+    running = job.status not in TERMINAL
+    return JobView(job.id, job.incarnation, job.status, job.reason, item.revision, running)
 
 
 def _report(s: Scene) -> HealthReport | None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.gather import StagedCommittable, TaskAck
 from holdfast.core.task import WorkerId
 from holdfast.master.ports import MasterSettings, Ports
@@ -28,7 +27,7 @@ from tests.oracle.events import (
 )
 
 KEY = TaskKey("j", "i1", 1, "p1-t1")
-BARRIER = Barrier(5, KEY, 2, 1, CheckpointKind.PERIODIC, 1, 1)
+BARRIER = Barrier(5, KEY, 2, 1, 1, 1)
 
 
 @contextmanager

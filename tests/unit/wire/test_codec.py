@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.gather import Counts, StagedCommittable, TaskAck, WrittenRows
 from holdfast.core.task import WorkerId
 from holdfast.wire.codec import MESSAGES, VERSION, FrameUnreadable, decode, encode
@@ -67,11 +66,9 @@ messages = st.one_of(
     st.builds(
         Heartbeat, text, text, number, number, number, tags, st.lists(held, max_size=3).map(tuple)
     ),
-    st.builds(DeployTask, number, key, number, text, st.none() | positions, number, number, counts),
+    st.builds(DeployTask, number, key, number, text, st.none() | positions, number, counts),
     st.builds(StopTask, number, key, number, st.booleans()),
-    st.builds(
-        Barrier, number, key, number, number, st.sampled_from(CheckpointKind), number, number
-    ),
+    st.builds(Barrier, number, key, number, number, number, number),
     st.builds(BarrierAck, number, key, acked),
     st.builds(SourceEndReport, number, key, number, text, text, text),
     st.builds(SourceEndAck, number, key, number, text),

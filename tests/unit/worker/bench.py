@@ -9,7 +9,6 @@ from pyspark.sql import SparkSession
 
 from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
-from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.gather import TaskAck
 from holdfast.plan.load import parse_job
 from holdfast.plan.record import JobSource, encode_spec
@@ -57,16 +56,14 @@ class Bench:
         report.raise_if_any()
         assert tree
         spec = encode_spec(JobSource("job.conf", tree))
-        given = {"positions": None, "through": 0, **order}
+        given = {"positions": None, **order}
         self.worker.hear(DeployTask(self.term, self.key, attempt, spec, **given))  # type: ignore[arg-type]
 
     def barrier(
         self, number: int, through: int = 0, attempt: int = 1, complete: int | None = None
     ) -> None:
         whole = through if complete is None else complete
-        self.worker.hear(
-            Barrier(self.term, self.key, attempt, number, CheckpointKind.PERIODIC, through, whole)
-        )
+        self.worker.hear(Barrier(self.term, self.key, attempt, number, through, whole))
 
     def acks(self) -> list[TaskAck]:
         return [m.acked for m in self.told if isinstance(m, BarrierAck)]
