@@ -76,7 +76,7 @@ class MetricPaths:
         found["process_resident_memory_bytes"].add(usage.ru_maxrss * 1024)
         found["process_cpu_seconds"].add(usage.ru_utime + usage.ru_stime)
         found["process_start_time_seconds"].add(self._begun_s)
-        if os.path.isdir("/proc/self/fd"):  # noqa: PTH112  only Linux tells
+        if os.path.isdir("/proc/self/fd"):  # noqa: PTH112  only on Linux
             found["process_open_fds"].add(len(os.listdir("/proc/self/fd")))  # noqa: PTH208
 
     def _latencies(self, found: Families) -> None:
