@@ -139,8 +139,9 @@ performance: $(READY) ## Write docs/performance.md and its plots from the last r
 	@$(PY) -m benchmarks.performance
 
 ##@ Generated files
-docs: $(READY) ## Write docs/connectors from the option declarations
+docs: $(READY) ## Write the pages of connectors, paths and metrics from what the code declares
 	@$(PY) -m holdfast connectors --write docs/connectors
+	@$(PY) -m tools.reference
 
 jar: $(READY) ## Rebuild the helper jar that runs in Spark's JVM
 	@$(PY) -m holdfast.spark.jars.build

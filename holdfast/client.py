@@ -67,14 +67,14 @@ CONNECT_WAIT_S = 5.0
 """How long one request waits for a worker; it is less than ANSWER_S."""
 
 FOLLOWS = "holdfast-follows"
-"""This client finds the leader by itself; a standby tells it where that is."""
+"""This client finds the leader by itself; a standby answers where that is."""
 
 
 class Client:
     """A cluster, seen from outside: `Client("http://m1:5801", "the token").jobs()`.
 
     `patience_s` bounds how long a call looks for a leader.  Raises `UserError` for what is wrong,
-    `Unavailable` if nobody answers in time.
+    `Unavailable` if no master answers in time.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Client:
         return self._preferred
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._http.close()
 
     def submit(
@@ -121,7 +121,7 @@ class Client:
         return self.send(Submit(spec, token, job_id, restore, dict(maps or {}), allow_dropped))
 
     def send(self, given: Submit) -> Accepted:
-        """Submit a job with everything that can be said of it."""
+        """Submit a job with all options."""
         return self._ask("POST", "/jobs", Accepted, given)
 
     def submit_text(
@@ -205,15 +205,15 @@ class Client:
         return self._ask("POST", f"/jobs/{job_id}/retry", Accepted, body)
 
     def cancel(self, job_id: str, *, force: bool = False) -> Accepted:
-        """Have a job stop; `force`: at once, without waiting for commits that are owed."""
+        """Cancel a job; `force`: at once, without waiting for commits that are not finished."""
         return self._ask("POST", f"/jobs/{job_id}/cancel{'?force=true' * force}", Accepted)
 
     def savepoint(self, job_id: str) -> Accepted:
-        """Have a job stop with a savepoint."""
+        """Stop a job with a savepoint."""
         return self._ask("POST", f"/jobs/{job_id}/savepoint", Accepted)
 
     def saved(self, job_id: str = "") -> list[SavedView]:
-        """Return what a job, or every job, has left to go on from, the newest first."""
+        """Return the saved states of a job, or of every job, the newest first."""
         query = f"?{urlencode({'job': job_id})}" if job_id else ""
         return self._ask("GET", f"/savepoints{query}", list[SavedView])
 
@@ -224,7 +224,7 @@ class Client:
     def restart(
         self, job_id: str, spec: str = "", number: int = 0, *, write_again: bool = False
     ) -> Accepted:
-        """Go on from what a life of a job has left: the latest, or the one with this number."""
+        """Continue from a saved state of a job: the latest, or the one with this number."""
         body = RestartAsked(spec, secrets.token_hex(16), number, write_again)
         return self._ask("POST", f"/jobs/{job_id}/restart", Accepted, body)
 
@@ -233,11 +233,11 @@ class Client:
         return self._ask("GET", "/cluster", ClusterView)
 
     def drain(self, worker: str) -> Done:
-        """Have a worker get no task, and its tasks go on elsewhere."""
+        """Drain a worker: it gets no task, and its tasks move to other workers."""
         return self._ask("POST", f"/workers/{quote(worker, safe='')}/drain", Done)
 
     def undrain(self, worker: str) -> Done:
-        """Have a worker that was drained get tasks again."""
+        """Let a drained worker get tasks again."""
         return self._ask("DELETE", f"/workers/{quote(worker, safe='')}/drain", Done)
 
     def overview(self) -> Overview:
@@ -253,15 +253,15 @@ class Client:
         return self._ask("GET", "/tokens", list[TokenView])
 
     def give_token(self, name: str, role: str = "viewer", days: float = 0.0) -> NewToken:
-        """Make a token; this is the only time its text is told."""
+        """Create a token; its text is in this answer only."""
         return self._ask("POST", "/tokens", NewToken, NewTokenAsked(name, role, days))
 
     def take_token_back(self, number: str) -> Done:
-        """Make a token worthless."""
+        """Revoke a token."""
         return self._ask("DELETE", f"/tokens/{number}", Done)
 
     def masters(self) -> dict[str, str]:
-        """Return what each master that this client was told of is doing."""
+        """Return what each master that this client knows of is doing."""
         found = {}
         for url in self._masters:
             try:
@@ -317,12 +317,12 @@ class Client:
             except (httpx2.TransportError, Unavailable) as error:
                 said[url] = untrusted(str(error)) or str(error) or type(error).__name__
                 if all(untrusted(said.get(u, "")) for u in self._masters):
-                    told = "; ".join(f"{u}: {why}" for u, why in said.items())
-                    raise UserError(f"No master can be trusted. {told}.", code="tls") from error
+                    reasons = "; ".join(f"{u}: {why}" for u, why in said.items())
+                    raise UserError(f"No master can be trusted. {reasons}.", code="tls") from error
             if time.monotonic() + pause_s > deadline_s:
-                told = "; ".join(f"{u}: {why}" for u, why in said.items())
+                reasons = "; ".join(f"{u}: {why}" for u, why in said.items())
                 raise Unavailable(
-                    f"No master could answer within {self._patience_s:g} s. {told}."
+                    f"No master could answer within {self._patience_s:g} s. {reasons}."
                     " Are the masters running (holdfast master), and is --masters right?",
                     code="client.no_answer",
                 )
@@ -359,7 +359,7 @@ def date_text(date_s: float) -> str:
 
 
 def _error(url: str, answer: httpx2.Response) -> Exception:
-    """Return what an answer other than yes means."""
+    """Return what an answer other than 200 means."""
     try:
         problem = msgspec.json.decode(answer.content, type=Problem)
     except msgspec.DecodeError:

@@ -1,8 +1,8 @@
 """How a node is set: one YAML file, environment variables and flags, declared once.
 
-A flag wins over the environment, that over the file, that over the default.  Every mistake is told
-at once, with the nearest good name.  Without any setting, a master and a worker on one machine find
-each other through Holdfast's home folder.
+A flag wins over the environment, that over the file, that over the default.  All mistakes are
+reported at once, with the nearest good name.  Without any setting, a master and a worker on one
+machine find each other through Holdfast's home folder.
 """
 
 import os
@@ -59,21 +59,21 @@ class Config:
 
     #: This process's name in logs and answers; the machine's name and the process id by default.
     name: str = ""
-    #: Where control state lives, e.g. sqlite:/var/lib/holdfast/store.db or etcd:http://host:2379.
+    #: Where control state is kept, e.g. sqlite:/var/lib/holdfast/store.db or etcd:http://host:2379.
     store: str = ""
     #: Where checkpoints are kept: a folder, s3://bucket/path?endpoint=..., or Arrow's other URIs.
     blobs: str = ""
     #: The address a master answers on.
     listen: str = LISTEN
-    #: The URL at which clients and workers reach this master; made from `listen` by default.
+    #: The URL at which clients and workers reach this master; from `listen` by default.
     advertise: str = ""
     #: The URLs of all masters, for workers and clients.
     masters: list[str] = option([])
     #: The secret that masters and their admins share; better kept in token_file.
     token: Secret | None = None
-    #: The file that holds the token; made at the first start where it is the default one.
+    #: The file that holds the token; created at the first start where it is the default one.
     token_file: str = ""
-    #: The secret with which workers join; made from the token where it is not given.
+    #: The secret with which workers join; derived from the token where it is not given.
     join_token: Secret | None = None
     #: The file that holds the join token, for workers that must not have the masters' token.
     join_token_file: str = ""
@@ -92,7 +92,7 @@ class Config:
     tls_client_cert: str = ""
     #: The PEM file of that certificate's key.
     tls_client_key: str = ""
-    #: Let a master listen on a public address without TLS, in a network where nobody listens.
+    #: Let a master listen on a public address without TLS, in a private network.
     insecure: bool = False
     #: A path under which SeaTunnel's REST paths are answered too, as its http.context-path.
     context_path: str = ""
@@ -108,36 +108,36 @@ class Config:
     tags: dict[str, str] = option({})
     #: Spark's settings for a worker, e.g. spark.master and spark.executor.memory.
     spark: dict[str, str] = option({})
-    #: Connectors to load from .py files or modules, beside the installed ones.
+    #: Connectors to load from .py files or modules, in addition to the installed ones.
     plugins: list[str] = option([])
     #: Let jobs run Python functions that their files name.
     allow_python: bool = False
-    #: What becomes of a job that all connected workers, empty, could not carry: it waits for more
-    #: of them, or its submit is refused.
+    #: What to do with a job that is larger than the cluster: it waits for more workers, or its
+    #: submit is refused.
     too_large: Literal["wait", "refuse"] = "wait"
     #: How long a leader may be silent before another master takes over.
     lease_s: float = option(3.0, at_least=0.5)
-    #: How often a standby looks whether somebody leads.
+    #: How often a standby looks whether a master leads.
     campaign_s: float = option(0.2, at_least=0.05)
     #: How often a stream's checkpoint is due where its job file does not say.
     interval_s: float = option(10.0, at_least=0.1)
     #: How long a checkpoint may take where the job file does not say.
     timeout_s: float = option(60.0, at_least=0.1)
-    #: How long a worker may be silent before its tasks run elsewhere.
+    #: How long a worker may be silent before its tasks run on other workers.
     worker_lost_s: float = option(10.0, at_least=1.0)
-    #: How long a task may stand still before it is started anew.
+    #: How long a task may make no progress before it is started again.
     progress_s: float = option(300.0, at_least=1.0)
     #: How long the id of an ended job stays taken.
     tombstone_s: float = option(60.0, at_least=0.0)
-    #: How long a worker goes on without hearing any leader.
+    #: How long a worker keeps its tasks without a message from a leader.
     orphan_s: float = option(60.0, at_least=1.0)
     #: How often a worker says that it is there.
     beat_s: float = option(0.5, at_least=0.05)
-    #: How long Spark may take to start before its worker starts anew.
+    #: How long Spark may take to start before its worker restarts.
     spark_start_s: float = option(300.0, at_least=1.0)
-    #: How long Spark's Java process may not answer before its worker starts anew.
+    #: How long Spark's Java process may not answer before its worker restarts.
     spark_silent_s: float = option(60.0, at_least=5.0)
-    #: How long a worker that is told to end waits for its tasks to go on elsewhere.
+    #: How long a worker that is stopped waits for its tasks to move to other workers.
     leave_s: float = option(25.0, at_least=0.0)
     #: How many ended jobs are remembered.
     history: int = option(1000, at_least=1)
@@ -169,7 +169,10 @@ class Config:
         if bool(self.tls_cert) != bool(self.tls_key):
             yield "tls_cert", "tls_cert and tls_key belong together: give both or none."
         if self.tls_client_ca and not self.tls_cert:
-            yield "tls_client_ca", "tls_client_ca needs tls_cert: without TLS nobody shows one."
+            yield (
+                "tls_client_ca",
+                "tls_client_ca needs tls_cert: without TLS no client shows a certificate.",
+            )
         for url in self.masters:
             if (wrong := url_problem(url)) is not None:
                 said = f"masters must be URLs such as http://{LISTEN}, not '{url}'{wrong}."
@@ -184,7 +187,7 @@ class EffectiveConfig:
     origins: Mapping[str, str]
 
     def shown(self) -> str:
-        """Return it as YAML, without secrets, with the origin of each value beside it."""
+        """Return it as YAML, without secrets, with the origin of each value."""
         lines = []
         for info in describe(Config):
             value = _yaml(getattr(self.config, info.name), info.name)
@@ -214,7 +217,7 @@ def load_config(
     config = read_options(Config, block, "config", report)
     if report.mistakes or config is None:
         raise UserError(
-            "\n".join(_told(m.place, m.message) for m in report.mistakes), code="config"
+            "\n".join(_placed(m.place, m.message) for m in report.mistakes), code="config"
         )
     names = {f.name for f in fields(Config)}
     return EffectiveConfig(_completed(config), {k: v for k, v in origins.items() if k in names})
@@ -304,7 +307,7 @@ def _entry(name: str, text: str, origin: str) -> Entry:
     return Entry(name, node, place)
 
 
-def _told(place: SourceLocation, message: str) -> str:
+def _placed(place: SourceLocation, message: str) -> str:
     message = message.removeprefix("config: ")
     return f"{place}: {message}" if place.line else f"{place.file}: {message}"
 

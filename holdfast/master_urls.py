@@ -1,4 +1,4 @@
-"""What can be wrong with the URL of a master, and with whoever answers there."""
+"""What can be wrong with the URL of a master, and with the certificate of its answer."""
 
 import re
 from urllib.parse import urlsplit
@@ -19,12 +19,12 @@ def url_problem(url: str) -> str | None:
     if parts.scheme not in ("http", "https") or not host or port == 0:
         return ""
     if parts.path.strip("/") or parts.query or parts.fragment:
-        return " (it goes on behind the port)"
+        return " (there is more after the port)"
     return None
 
 
 def untrusted(said: str) -> str:
-    """Return why a certificate is not trusted, if that is what was said; waiting mends none."""
+    """Return why a certificate is not trusted, if that is the error; waiting does not help."""
     found = _UNTRUSTED.search(said)
     if not found:
         return said if said.startswith(_NOT_TRUSTED) else ""

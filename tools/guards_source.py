@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from holdfast.api.routes.metrics import JOB_FAMILIES
+from holdfast.api.metrics import METRICS
 from holdfast.config import PREFIX, Config
 from holdfast.connect.options import describe
 from tests.mutants.table import BUGS
@@ -31,12 +31,7 @@ def trees(root: Path, top: str = "holdfast") -> Iterator[tuple[Path, ast.Module]
 
 def metrics(root: Path) -> dict[str, Any]:
     """Return the metrics by name: the kind of each."""
-    found = {f"holdfast_job_{name}": kind for name, (kind, _) in JOB_FAMILIES.items()}
-    for _, tree in trees(root):
-        for call in _calls(tree, "Family"):
-            if isinstance(call.args[0], ast.Constant) and isinstance(call.args[1], ast.Constant):
-                found[str(call.args[0].value)] = str(call.args[1].value)
-    return found
+    return {metric.name: metric.kind for metric in METRICS}
 
 
 def exit_codes(root: Path) -> dict[str, Any]:

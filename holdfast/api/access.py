@@ -53,7 +53,7 @@ class TokenView(msgspec.Struct):
 
 
 class NewToken(msgspec.Struct):
-    """A token that was just made; its text is shown this once."""
+    """A new token; its text is shown this once."""
 
     id: str
     name: str
@@ -70,7 +70,7 @@ class Access:
         self._store = store
 
     async def who(self, header: str) -> Caller | None:
-        """Return who an Authorization header speaks for, None if for nobody."""
+        """Return who an Authorization header speaks for; None if the token is not known."""
         shown = _shown(header)
         if shown is None:
             return None
@@ -108,7 +108,7 @@ class Access:
             )
         if not NAME.fullmatch(name) or name == ADMIN.name:
             raise UserError(
-                f"'{name}' is no good as a token's name. Use letters, digits, '.', '_' or '-';"
+                f"'{name}' is not a valid name for a token. Use letters, digits, '.', '_' or '-';"
                 " 'admin' is the cluster's own token.",
                 code="token.name",
             )
@@ -136,7 +136,7 @@ class WrongTokens:
         self._failed: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def wait_s(self, address: str, now_s: float) -> float:
-        """Return for how long an address is not listened to; 0 if it is."""
+        """Return for how long requests from an address are refused; 0 if they are not."""
         since_s, times = self._failed.get(address, (now_s, 0))
         left_s = since_s + TRIES_S - now_s
         return left_s if times >= TRIES_MAX and left_s > 0 else 0.0

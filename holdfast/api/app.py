@@ -1,6 +1,6 @@
 """Serve the declared paths: first who asks, then what, and only then the answer.
 
-Nobody without a token learns anything, not even which paths exist.  Bodies are bounded before they
+Without a token a client learns nothing, not even which paths exist.  Bodies are bounded before they
 are read.  What changes something is written to the audit log before and after.
 """
 
@@ -31,7 +31,7 @@ BODY_S_MAX = 30.0
 """How long the parts of a body may take to come."""
 
 FOLLOWS = "holdfast-follows"
-"""A client with this header finds the leader by itself and is told where it is (421)."""
+"""A client with this header finds the leader by itself: a standby answers where it is (421)."""
 
 SAFE = ("GET", "HEAD")
 HEADERS = {
@@ -47,7 +47,7 @@ _BAD_PATH = re.compile(r"[^\x21-\x7e]|\\|//|(?:^|/)\.\.?(?:/|$)")
 
 
 class WorkerSocket(Protocol):
-    """Whoever talks with workers."""
+    """The master's end of the links to workers."""
 
     def __call__(self, socket: WebSocket) -> Awaitable[None]:
         """Talk with one worker until it is gone."""
@@ -119,17 +119,17 @@ class App:
             return _response(status, problem, _extra(request, status, error))
 
     async def _checked(self, call: CheckedCall) -> Response:
-        """Let a request through, or raise what is wrong with it."""
+        """Check a request and answer it, or raise what is wrong with it."""
         route, request = call.route, call.request
         if route is None or route.permission is not Permission.PUBLIC:
             call = replace(call, who=await self._who(request))
         if _BAD_PATH.search(call.path):
-            raise UserError("The path is no good.", code="path")
+            raise UserError("Invalid path.", code="path")
         if route is None:
             raise _unknown(call)
         for name, value in call.parameters.items():
             if not pattern_of(name).fullmatch(value):
-                raise UserError(f"The {name} in the path is no good.", code="path")
+                raise UserError(f"Invalid {name} in the path.", code="path")
         if not call.who.may(route.permission):
             self.audit.refused(call.who, _address(request), route, call.parameters, 403)
             raise UserError(
@@ -184,7 +184,7 @@ class App:
         if who is None:
             if "authorization" in request.headers:
                 self.audit.failed(address, self._tries.failed(address, now_s))
-            raise UserError("The token is missing or is no good.", code="token.missing")
+            raise UserError("The token is missing or invalid.", code="token.missing")
         return who
 
     def _call(self, request: Request) -> CheckedCall:
@@ -235,11 +235,11 @@ def _check_origin(request: Request) -> None:
 
 
 async def _body(request: Request, route: Route) -> bytes:
-    """Read the body, but not more than is allowed, and not for ever."""
+    """Read the body, up to a size and within a time."""
     if request.method in SAFE or route.body is None:
         return b""
-    told = request.headers.get("content-length", "0")
-    if not told.isdigit() or int(told) > BODY_BYTES_MAX:
+    length = request.headers.get("content-length", "0")
+    if not length.isdigit() or int(length) > BODY_BYTES_MAX:
         raise _too_large()
     if "content-encoding" in request.headers:
         raise UserError("Send the body as it is, without an encoding.", code="request.media")
@@ -266,7 +266,7 @@ def _query(route: Route, raw: Mapping[str, str]) -> Any:
     try:
         return msgspec.convert(raw, type=route.query, strict=False)
     except msgspec.ValidationError as error:
-        raise UserError(f"The query is no good: {error}.", code="request.query") from error
+        raise UserError(f"Invalid query: {error}.", code="request.query") from error
 
 
 def _decoded(route: Route, body: bytes) -> Any:

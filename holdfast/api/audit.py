@@ -19,7 +19,7 @@ log = logging.getLogger("holdfast")
 
 SHOWN_MAX = 500
 FAILED_SAID = (1, 10, 100)
-"""Wrong tokens are many when somebody guesses: these counts in a minute are written down."""
+"""An attacker sends many wrong tokens: these counts in a minute are written down."""
 
 
 class Audit:
@@ -42,20 +42,20 @@ class Audit:
         )  # fmt: skip
 
     def writes_again(self, who: Caller, job: str, source: str, number: int) -> None:
-        """Write down that somebody has a job start where rows that show are written again."""
+        """Write down that a job starts where rows that are visible are written again."""
         self._write(
             {"what": "writes again", "who": who.name, "role": who.role.value, "jobId": job,
              "source": source, "number": number}
         )  # fmt: skip
 
     def forces(self, who: Caller, job: str) -> None:
-        """Write down that somebody ends a job without waiting for its commits."""
+        """Write down that a job is ended without waiting for its commits."""
         self._write(
             {"what": "cancels by force", "who": who.name, "role": who.role.value, "jobId": job}
         )
 
     def looks(self, who: Caller, file: str, worker: str) -> None:
-        """Write down that somebody has a worker open what a job names, with the logins in it."""
+        """Write down that a worker opens what a job names, with the logins in it."""
         self._write(
             {"what": "looks at places", "who": who.name, "role": who.role.value, "file": file,
              "worker": worker}
@@ -111,7 +111,7 @@ def broken_at(file: Path) -> int:
 
 
 def _last(file: Path) -> tuple[int, str]:
-    """Return the number and the hash of the last line, so that the chain goes on."""
+    """Return the number and the hash of the last line, so that the chain continues."""
     if not file.exists():
         return 0, ""
     lines = file.read_text().splitlines()

@@ -1,4 +1,4 @@
-"""The jobs that are over, in memory: read once, then followed as the store tells of changes.
+"""The jobs that are over, in memory: read once, then kept up to date by watching the store.
 
 A thousand ended jobs are thousands of kilobytes in the store; to read them for each page of a list
 would make every list slow.
@@ -17,7 +17,7 @@ AGAIN_S = 1.0
 
 
 class EndedJob:
-    """A job that is over, or the reason why what stayed of it cannot be read."""
+    """A job that is over, or the reason why its record cannot be read."""
 
     __slots__ = ("created", "damage", "id", "job")
 

@@ -1,4 +1,4 @@
-"""A standby hands requests on to the leader, so that any master can be asked."""
+"""A standby forwards requests to the leader, so that any master can be asked."""
 
 from collections.abc import Awaitable, Callable
 from ssl import SSLContext
@@ -13,7 +13,7 @@ HANDED_ON = ("authorization", "content-type", "accept", "origin", "host", "sec-f
 RETURNED = ("content-type", "www-authenticate", "retry-after", "allow")
 
 Find = Callable[[], Awaitable[str]]
-"""Says where the leader is reached; "" if this master leads or nobody does."""
+"""Says where the leader is reached; "" if this master leads or no master does."""
 
 
 class Forwarder:
@@ -45,7 +45,7 @@ class Forwarder:
         return Response(answer.content, answer.status_code, kept)
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         if self._http:
             await self._http.aclose()
 

@@ -1,6 +1,6 @@
 """What a job looks like: its graph, its options without secrets, what its sinks promise.
 
-Made from the spec in the job's record, once for each life of a job: a spec never changes.
+It is made from the spec in the job's record, once for each incarnation: a spec never changes.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class JobGraph:
 
 
 class JobGraphs:
-    """The sketches of all jobs that somebody looked at.  `unseal` opens what a record keeps."""
+    """The graphs of jobs that were looked at.  `unseal` opens what a record keeps."""
 
     def __init__(self, registry: Registry, unseal: Callable[[str], str]) -> None:
         self._registry = registry
@@ -74,11 +74,11 @@ class JobGraphs:
         self._planning = asyncio.Semaphore(PLANNED_AT_ONCE)
 
     def known(self, job: JobRecord) -> JobGraph | None:
-        """Return a job's sketch, if it was made before."""
+        """Return a job's graph, if it is known."""
         return self._kept.get((job.id, job.incarnation))
 
     async def of(self, job: JobRecord) -> JobGraph:
-        """Return a job's sketch.  Planning takes milliseconds and so runs beside the loop."""
+        """Return a job's graph.  Planning takes milliseconds and so runs in a thread."""
         found = self.known(job)
         if found:
             return found
@@ -140,7 +140,7 @@ def _places(planned: model.JobPlan, registry: Registry) -> Callable[[str, str], 
         try:
             return destination_of(stage, registry, table) if stage else ""
         except HoldfastError:
-            return ""  # what a plug-in cannot say of its options keeps nobody from the rest
+            return ""  # what a plug-in cannot say of its options must not hide the rest
 
     return place_of
 
@@ -233,7 +233,7 @@ def datasets_of(
             found = list(_in_store(place, plugin, options, tables, source))
     except ValueError:
         found = []  # an address that only its driver understands
-    # Rows that are made up, or shown: nobody else can name them.
+    # Rows that are generated, or only shown: no other tool has a name for them.
     own = [Dataset(f"holdfast:{plugin}", t) for t in tables or [stage]]
     return tuple(dict.fromkeys(found or own))
 

@@ -46,14 +46,14 @@ def scene_of(
 
 
 def moves_of(leader: Leader, job: JobRecord) -> dict[tuple[int, str], str]:
-    """Return what becomes of a job's tasks on workers that are draining."""
+    """Return where a job's tasks on draining workers move."""
     here = (i for i in leader.drains.incarnations(leader))
     mine = [(k, t) for i in here for k, t in leader.roster.on(i).items() if k.job == job.id]
     return {(k.pipeline, t.id): leader.drains.moves(k, t) for k, t in mine}
 
 
 def queue_of(leader: Leader, job: JobRecord) -> Queue:
-    """Return where a job stands among those that wait to start, and who holds the slots."""
+    """Return the place of a job among those that wait to start, and which jobs hold the slots."""
     living = [k for k in leader.jobs.values() if not k.terminal]
     starting = sorted((k.order, k.state.id) for k in living if k.state.status is JobStatus.PENDING)
     waiting = [name for _, name in starting]

@@ -1,8 +1,8 @@
-"""Tell a lineage server of the runs of jobs, as OpenLineage events (2-0-2).
+"""Report the runs of jobs to a lineage server, as OpenLineage events (2-0-2).
 
-What is told is read off the job's record and its trail: the same run, event and date whoever leads,
-so a new leader that tells it again changes nothing.  It happens beside everything else: a server
-that is slow, gone or wrong costs events, which are counted, and never a job.
+Events are read from the job's record and its trail: every leader sends the same run, event and
+date, so a new leader that sends an event again changes nothing.  Jobs never wait for it: a server
+that is slow, gone or wrong costs events, which are counted.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ RUNS = uuid.uuid5(uuid.NAMESPACE_URL, "https://pypi.org/project/holdfast/runs")
 
 ENDS = {
     JobStatus.FINISHED: "COMPLETE",
-    JobStatus.SAVEPOINT_DONE: "COMPLETE",  # all that it has read is written; another run goes on
+    JobStatus.SAVEPOINT_DONE: "COMPLETE",  # all that it has read is written; another run continues
     JobStatus.CANCELED: "ABORT",
     JobStatus.FAILED: "FAIL",
 }
@@ -48,7 +48,7 @@ LOOK_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class LineageEvent:
-    """One event to be told."""
+    """One event to be sent."""
 
     kind: str
     at_s: float
@@ -58,7 +58,7 @@ class LineageEvent:
 
 @dataclass
 class SentEvents:
-    """What this process has told of one life of a job."""
+    """What this process has sent about one incarnation of a job."""
 
     started: bool = False
     ended: bool = False
@@ -85,7 +85,7 @@ class Lineage:
         return self._queue.qsize()
 
     async def run(self, board: StatusBoard) -> None:
-        """Tell what the board shows, until cancelled."""
+        """Send what the board shows, until cancelled."""
         sending = asyncio.ensure_future(self._send())
         version = -1
         try:
@@ -118,14 +118,14 @@ class Lineage:
         latest = [p.checkpoints.latest for p in sight.pipelines.values()]
         at_s = max((c.at_s for c in latest if c), default=0.0)
         due = at_s >= told.running_s + self._options.running_s
-        # An end is worth more than one more sign of life.
+        # The end of a job matters more than one more RUNNING.
         if not over and told.started and due and self.waiting < QUEUED_MAX // 2:
             told.running_s = at_s
             totals = sum((c.totals for c in latest if c), Totals())
             self._take(LineageEvent("RUNNING", at_s, job, totals))
 
     def _take(self, fact: LineageEvent) -> bool:
-        """Queue an event; one for which there is no room is counted and not told."""
+        """Queue an event; one for which there is no room is counted and not sent."""
         try:
             self._queue.put_nowait(fact)
         except asyncio.QueueFull:
@@ -174,7 +174,7 @@ class Lineage:
 
 
 def run_id(job: JobRecord) -> str:
-    """Return the id of a run: one life of a job, whoever tells of it."""
+    """Return the id of a run: the same for every leader that reports it."""
     return str(uuid.uuid5(RUNS, f"{job.id}/{job.incarnation}"))
 
 

@@ -48,7 +48,7 @@ def detail(
     sight: JobStatusView | None = None,
     sketch: JobGraph | None = None,
 ) -> JobDetail:
-    """Return all about a job, from its records and, if `live`, from what the leader hears."""
+    """Return all about a job, from its records and, if `live`, from heartbeats."""
     parts = list(pipelines)
     views = [_pipeline(p, job.status, reports or {}, held or {}, waits or {}, sight) for p in parts]
     health, reason = health_told(job.status, reports or {})
@@ -241,14 +241,14 @@ def _committed(
 
 
 def restarts_of(parts: Iterable[PipelineRecord], sight: JobStatusView | None) -> int:
-    """Return how often tasks were started anew because something was lost or failed."""
+    """Return how often tasks were started again because an attempt was lost or failed."""
     if sight:
         return sight.restarts
     return sum(t.restarts for p in parts for t in p.tasks)
 
 
 def row(item: Item) -> JobRow:
-    """Return the row of a job record, or of what stayed of it."""
+    """Return the row of a job record, or of what the history keeps of it."""
     try:
         job = decode(JobRecord, item.value)
     except RecordUnreadable as error:

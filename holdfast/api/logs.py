@@ -1,4 +1,4 @@
-"""What this master has logged, for whoever may read it.
+"""What this master has logged, for clients that may read it.
 
 A name never becomes a path: it is compared with the one file there is, or it is a job's.
 """

@@ -1,4 +1,4 @@
-"""How an error looks to whoever asked: one body for all paths, and nothing of our inside."""
+"""How an error looks to a client: one body for all paths, and no internals."""
 
 import logging
 import secrets
@@ -19,7 +19,7 @@ from holdfast.plan.masking import masked_text
 log = logging.getLogger("holdfast")
 
 TOLD_MAX = 500
-"""How many mistakes are told at once: whoever made more has other worries."""
+"""How many mistakes one answer lists."""
 
 TEXT_MAX = 20_000
 
@@ -66,7 +66,7 @@ class Problem(msgspec.Struct):
 
 
 def problem_of(error: BaseException, what: str) -> tuple[int, Problem]:
-    """Return the status and the body for an error.  One that nobody foresaw is only numbered.
+    """Return the status and the body for an error.  An unforeseen one only gets a number.
 
     Its text may hold anything; it is in this master's log, under that number.
     """

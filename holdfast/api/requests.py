@@ -21,7 +21,7 @@ class CheckText(msgspec.Struct, forbid_unknown_fields=True):
 class SubmitText(CheckText, forbid_unknown_fields=True):
     """A job to run, as its text.  `token` makes a repeated submit the same one.
 
-    `maps` and `allow_dropped` say what becomes of sources and sinks that a restore does not find
+    `maps` and `allow_dropped` say what to do with sources and sinks that a restore does not find
     again: old id or uid -> new one, or `none`.
     """
 
@@ -38,8 +38,8 @@ class SubmitText(CheckText, forbid_unknown_fields=True):
 class ConnectAsked(CheckText, kw_only=True, forbid_unknown_fields=True):
     """A job whose places a worker is to open: as its text, or as a client has parsed it (`spec`).
 
-    One request waits for `wait_s` seconds at most.  While the answer is not `done`, the same
-    request, with the same `token`, waits on.
+    One request waits for `wait_s` seconds at most.  While the answer is not `done`, send the same
+    request again, with the same `token`.
     """
 
     text: str = ""
@@ -50,10 +50,10 @@ class ConnectAsked(CheckText, kw_only=True, forbid_unknown_fields=True):
 
 
 class RestartAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """Go on from what a life of a job has left: the latest, or the one with this number.
+    """Continue from a saved state of a job: the latest, or the one with this number.
 
-    `spec` "": with the file that it was saved with.  `write_again`: even if rows that show already
-    are then written once more.
+    `spec` "": with the file that it was saved with.  `write_again`: even if rows that are visible
+    are then written again.
     """
 
     spec: str = ""
@@ -72,7 +72,7 @@ class RetryAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NewTokenAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """A token to be made.  `days`: how long it is good; 0: until it is taken back.
+    """A token to create.  `days`: how long it is valid; 0: until it is revoked.
 
     `jobs`: how the ids of the jobs it is for begin; "": it is for all.
     """
@@ -86,12 +86,12 @@ class NewTokenAsked(msgspec.Struct, forbid_unknown_fields=True):
 class Submit(msgspec.Struct, forbid_unknown_fields=True):
     """A job to run: its file, read and filled in by the client.
 
-    `maps` and `allow_dropped` say what becomes of sources and sinks that a restore does not find
+    `maps` and `allow_dropped` say what to do with sources and sinks that a restore does not find
     again: old id or uid -> new one, or `none`.
 
-    `restore`: go on from the latest saved state of the job, or from that of job `source`; `number`
-    names another one.  `spec` "": with the file that it was saved with.  `write_again`: even if
-    rows that show already are then written once more.
+    `restore`: continue from the latest saved state of the job, or from that of job `source`;
+    `number` names another one.  `spec` "": with the file that it was saved with.  `write_again`:
+    even if rows that are visible are then written again.
     """
 
     spec: str

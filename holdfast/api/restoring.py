@@ -1,7 +1,7 @@
-"""What a life begins with that goes on from another: whose position is whose, under new names.
+"""What a job starts from that continues a former incarnation: which position each stage gets.
 
-Everything is found out before anything of the new life is written, and nothing of the old one is
-used up.
+Everything is checked before anything of the new incarnation is written, and nothing of the former
+one is used up.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ from holdfast.plan.plugins import identities
 from holdfast.plan.promises import keyed
 from holdfast.plan.record import decode_spec
 
-BY_KEY = "Every sink replaces rows by their keys, so none can show twice."
+BY_KEY = "Every sink replaces rows by their keys, so none can appear twice."
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreChoices:
     """What the user says of stages that have changed: `--map old=new`, `--allow-dropped`; and of
-    rows that a later life has shown: `--write-again`."""
+    rows that a later incarnation has made visible: `--write-again`."""
 
     maps: Mapping[str, str]
     allow_dropped: bool = False
@@ -42,7 +42,7 @@ class RestoreChoices:
 
 @dataclass(frozen=True, slots=True)
 class RestoredPositions:
-    """Whose position is whose, between a life that is over and one that goes on from it."""
+    """Which position belongs to which stage, between a former incarnation and the new one."""
 
     move: Move
     matching: Matching
@@ -50,16 +50,16 @@ class RestoredPositions:
     def contents(
         self, saved: Sequence[CheckpointContent], job: str, incarnation: str
     ) -> dict[int, CheckpointContent]:
-        """Return what each pipeline of the new life starts from."""
+        """Return what each pipeline of the new incarnation starts from."""
         return transplant(saved, self.move, job, incarnation)
 
 
 def go_on(
     spec: str, planned: JobPlan, registry: Registry, given: RestoreChoices, about: str
 ) -> RestoredPositions:
-    """Match a planned job with the saved job file of a former life, or refuse with every reason.
+    """Match a planned job with the job file of a former incarnation, or refuse with every reason.
 
-    `about` names that life in messages.
+    `about` names that incarnation in messages.
     """
     before = _plan_again(spec, registry, about)
     old, new = identities(before, registry), identities(planned, registry)
@@ -74,7 +74,7 @@ def go_on(
 
 
 def _plan_again(spec: str, registry: Registry, about: str) -> JobPlan:
-    """Plan the job file of a former life.  It passed every check when it was submitted."""
+    """Plan the job file of a former incarnation.  It passed every check when it was submitted."""
     try:
         return decode_spec(spec).job(registry, CheckReport(settled=True))
     except JobFileError as error:
@@ -87,9 +87,9 @@ def _plan_again(spec: str, registry: Registry, about: str) -> JobPlan:
 
 
 def chosen(leader: Leader, job_id: str, number: int, lives: Sequence[Record]) -> Saved:
-    """Return the saved state to go on from: the latest of a job, or the one with this number.
+    """Return the saved state to continue from: the latest of a job, or the one with this number.
 
-    `lives` are all that is known of the job's, the present one first.
+    `lives` are all known incarnations of the job, the present one first.
     """
     found = leader.vault.of(job_id)
     for saved in found:
@@ -105,20 +105,20 @@ def chosen(leader: Leader, job_id: str, number: int, lives: Sequence[Record]) ->
     last = lives[0]
     how = f"ended as {last.status} and" if last.status in TERMINAL else f"is {last.status} and has"
     raise UserError(
-        f"Job {job_id} {how} left nothing to go on from. A job leaves something when it is stopped"
-        " with a savepoint (holdfast savepoint), and when it fails or is cancelled after its first"
-        " checkpoint, for as long as savepoint.retained.seconds says. Submit it anew.",
+        f"Job {job_id} {how} left nothing to continue from. A job leaves a saved state when it is"
+        " stopped with a savepoint (holdfast savepoint), and when it fails or is cancelled after"
+        " its first checkpoint, for as long as savepoint.retained.seconds says. Submit it again.",
         code="job.no_savepoint",
     )
 
 
 def undone(leader: Leader, job_id: str) -> list[str]:
-    """Return what whoever submits a job anew must know of lives that left commits undone."""
+    """Return the warnings for a job whose former incarnations left commits unfinished."""
     return [
-        f"Life {saved.life} of job {job_id} ended with commits that are complete and not visible."
-        " This one reads everything from the beginning. Should a commit of that life have been"
-        " under way, it may still become visible, its save modes included. To finish those commits"
-        f" first: holdfast restart {job_id}."
+        f"Incarnation {saved.life} of job {job_id} ended with commits that are complete and not"
+        " visible. This one reads everything from the beginning. A commit of that incarnation that"
+        " was in progress may still become visible, its save modes included. To finish those"
+        f" commits first: holdfast restart {job_id}."
         for saved in leader.vault.of(job_id)
         if any(part.waiting for part in saved.parts)
     ]
@@ -126,7 +126,7 @@ def undone(leader: Leader, job_id: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """A saved state, the job file it was saved with, and the planned job that is to go on."""
+    """A saved state, the job file it was saved with, and the planned job that continues it."""
 
     leader: Leader
     registry: Registry
@@ -137,7 +137,7 @@ class RestorePlan:
     async def begin(
         self, given: RestoreChoices, job: Record, pipelines: tuple[PipelineRecord, ...]
     ) -> tuple[tuple[Record, tuple[PipelineRecord, ...]], JobStart, list[str]]:
-        """Return the records of a life that goes on, what it begins with, and what is said of it.
+        """Return the records of the new incarnation, what it starts with, and what to report of it.
 
         Nothing is written, and whatever does not fit is refused.
         """
@@ -159,11 +159,11 @@ class RestorePlan:
         past = self.leader.vault.past(saved) if by_key else []
         if past:
             more = "; ".join(told(heir) for heir in past)
-            said.append(f"{BY_KEY} Rows that show are written again: {more}.")
+            said.append(f"{BY_KEY} Rows that are visible are written again: {more}.")
         return (job, begun), start, said
 
 
 def incarnation_of(token: str) -> str:
-    """Return a name for a life that goes on: the same for the same submit, as what it begins with
-    is stored before its records."""
+    """Return a name for an incarnation that continues another: the same for the same submit, as
+    what it starts with is stored before its records."""
     return hashlib.sha256(f"life {token}".encode()).hexdigest()[:20]

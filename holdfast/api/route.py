@@ -24,7 +24,7 @@ def job_id_of(given: str, token: str) -> str:
     job_id = given or str(int(hashlib.sha256(token.encode()).hexdigest(), 16))[:18]
     if not JOB_ID.fullmatch(job_id):
         raise UserError(
-            f"The job id '{job_id}' is no good. Use 1 to 64 letters, digits, '.', '_' or '-'.",
+            f"The job id '{job_id}' is not valid. Use 1 to 64 letters, digits, '.', '_' or '-'.",
             code="job.id",
         )
     return job_id
@@ -39,7 +39,7 @@ class AccessRole(StrEnum):
 
 
 class Permission(StrEnum):
-    """What a path lets somebody do.  PUBLIC ones hold nothing of any job or of this cluster."""
+    """What a path lets its caller do.  PUBLIC ones show nothing of any job or of this cluster."""
 
     PUBLIC = "public"
     READ = "read"
@@ -57,7 +57,7 @@ GRANTED = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody who showed a token: the token's name and role.
+    """Who sent a request: the name and the role of the token.
 
     `jobs`: what the ids of the jobs it is for begin with; "": it is for all.
     """
@@ -97,7 +97,7 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True)
 class TextAnswer:
-    """An answer that is no JSON object of ours: text, or JSON that is already encoded."""
+    """An answer that is text, or JSON that is already encoded."""
 
     content: bytes
     media: str = "text/plain; charset=utf-8"

@@ -1,6 +1,6 @@
 """What a master answers to clients, as JSON under /api.
 
-Only the leader takes orders, and it answers yes only once what was asked is durable.  A standby
+Only the leader takes orders, and it answers only once what was asked is durable.  A standby
 names the leader (421); lists and states it reads from the store, which is as true.
 """
 
@@ -48,7 +48,7 @@ from holdfast.security.path_policy import PathPolicy
 from holdfast.security.seal import Seal
 
 SETTLED_S = 3.0
-"""How long after its election a leader believes to have heard every worker."""
+"""How long after its election a leader takes to have had a heartbeat of every worker."""
 
 
 class Api:
@@ -96,11 +96,11 @@ class Api:
             raise UserError("A submit needs a token of its own.", code="request")
         job_id = job_id_of(asked.job_id, asked.token)
         while (accepted := await self._accepted(asked, job_id)) is None:
-            continue  # another life has ended since, and it is where to go on
+            continue  # another incarnation has ended since: continue from that one
         return accepted
 
     async def _accepted(self, asked: Submit, job_id: str) -> Accepted | None:
-        """Accept a job; None if it is to go on, and not any more from where it was planned to."""
+        """Accept a job; None if it was to continue from a saved state that is not the latest."""
         leader = await self.leader()
         saved = await self._chosen(leader, asked, job_id)
         spec = self.spec_of(asked.spec or self.opened(saved.spec if saved else ""))
@@ -140,7 +140,7 @@ class Api:
         return accepted
 
     async def _chosen(self, leader: Leader, asked: Submit, job_id: str) -> Saved | None:
-        """Return the saved state that a job is to go on from, if it is to go on from one."""
+        """Return the saved state that a job is to continue from, if any."""
         if not asked.restore:
             return None
         source = asked.source or job_id
@@ -213,7 +213,7 @@ class Api:
         )  # fmt: skip
 
     async def record(self, job_id: str) -> JobRecord:
-        """Return a job's record, or what stayed of it."""
+        """Return a job's record, or what the history keeps of it."""
         leader = self.leading()
         keeper = leader.jobs.get(job_id) if leader else None
         return keeper.state if keeper else (await self.stored(job_id))[0]
@@ -314,7 +314,7 @@ class Api:
     def _check_size(
         self, leader: Leader, job: JobRecord, pipelines: tuple[PipelineRecord, ...]
     ) -> None:
-        """Refuse a job that the workers could never carry; a new leader must hear them first."""
+        """Refuse a job that the workers could never carry; a new leader must know them first."""
         clock = self.master.ports.clock
         if clock.now() < leader.crew.since_s + SETTLED_S:
             raise Unavailable("This master has just begun to lead. Ask again in a moment.")
@@ -342,19 +342,19 @@ class Api:
         return replace(spec, tree=opened_options(spec.tree, lambda text: seal.open(text, OPTION)))
 
     async def lives(self, leader: Leader, job_id: str) -> list[JobRecord]:
-        """Return all that is known of the lives of an id."""
+        """Return all known incarnations of a job id."""
         buried = [k.state for (job, _), k in leader.graves.items() if job == job_id]
         now = [leader.jobs[job_id].state] if job_id in leader.jobs else []
         return [*now, *buried, *await self.history(job_id)]
 
     async def history(self, job_id: str) -> list[JobRecord]:
-        """Return what stayed of former jobs of an id, the newest first."""
+        """Return the former jobs of an id that the history keeps, the newest first."""
         entries, _ = await self.master.store.range(f"history/{job_id}/")
         found = sorted(entries, key=lambda i: i.created, reverse=True)
         return [decode(JobRecord, item.value) for item in found]
 
     async def stored(self, job_id: str) -> tuple[JobRecord, tuple[PipelineRecord, ...], int]:
-        """Read a job from the store: its records, or what stayed of it."""
+        """Read a job from the store: its records, or what the history keeps of it."""
         store = self.master.store
         try:
             item = await store.get(job_key(job_id))
@@ -374,7 +374,7 @@ class Api:
         items, _ = await self.master.store.range("job/")
         found = []
         for item in sorted(items, key=lambda i: i.created, reverse=True):
-            with contextlib.suppress(RecordUnreadable):  # a list tells of it as damaged
+            with contextlib.suppress(RecordUnreadable):  # a list shows it as damaged
                 found.append(decode(JobRecord, item.value))
         return found
 

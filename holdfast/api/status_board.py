@@ -73,7 +73,7 @@ class Rate:
 
 @dataclass
 class JobStatusView:
-    """One life of a job as this leader has seen it."""
+    """One incarnation of a job as this leader has seen it."""
 
     job: JobRecord
     checks: dict[int, CheckpointLog] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class JobStatusView:
     rates: dict[TaskId, Rate] = field(default_factory=dict)
     restarts: int = 0
     looks: int = 0
-    """Counts what was taken in: until it grows, nothing that is shown of this life has changed."""
+    """Counts updates: until it grows, nothing that is shown of this incarnation has changed."""
 
     @property
     def events(self) -> list[TimelineEvent]:
@@ -119,17 +119,17 @@ class StatusBoard:
         self.stacks: OrderedDict[tuple[TaskKey, int], str] = OrderedDict()
 
     def failed(self, held: TaskReport) -> None:
-        """Hear from a worker where a failure came from."""
+        """Note where a failure came from, as a worker reports it."""
         self.stacks[held.key, held.attempt] = held.stack
         while len(self.stacks) > STACKS_KEPT:
             self.stacks.popitem(last=False)
 
     def stack(self, key: TaskKey, attempt: int) -> str:
-        """Return where an attempt's failure came from; "" if this master did not hear of it."""
+        """Return where an attempt's failure came from; "" if this master does not know."""
         return self.stacks.get((key, attempt), "")
 
     def wrote(self, key: str) -> None:
-        """Hear that this master changed a record."""
+        """Note that this master changed a record."""
         if key.startswith(("job/", "pipeline/")):
             self._dirty.add(key.split("/")[1])
         self._stirred.set()
@@ -185,7 +185,7 @@ class StatusBoard:
             self._grow()
 
     def remembered(self, job: JobRecord) -> JobStatusView | None:
-        """Return how a buried life of a job went, if this leader has seen it."""
+        """Return what this leader has seen of a buried incarnation of a job."""
         found = self.past.get(job.id)
         return found if found and found.job.incarnation == job.incarnation else None
 
@@ -240,7 +240,7 @@ class StatusBoard:
         sight.pipelines[number] = pipeline
 
     def _count(self, leader: Leader, now_s: float) -> None:
-        """Take in how far each task is, from the last heartbeats; what nobody runs has no rate."""
+        """Take in how far each running task is, from the last heartbeats."""
         running: dict[str, dict[TaskId, Rate]] = {}
         for seen in leader.crew.seen.values():
             for held in seen.hello.held:

@@ -1,4 +1,4 @@
-"""Every path of a master in one list, and the OpenAPI document made from it.
+"""Every path of a master in one list, and the OpenAPI document of it.
 
 A path that is not in the list does not exist, and each says who may ask.
 """
@@ -29,16 +29,16 @@ from holdfast.master.looks import LookRequests
 
 PROBLEMS = {
     "400": "The request is wrong.",
-    "401": "The token is missing or is no good.",
+    "401": "The token is missing or invalid.",
     "403": "This role may not do it, or a page of another site asked.",
     "404": "There is no such thing.",
     "405": "This path does not take this method.",
-    "409": "The job stands otherwise.",
+    "409": "The job is in another state.",
     "413": "The body is too large.",
     "415": "The body is of another kind.",
     "421": "Another master leads; only for clients that follow.",
     "429": "Too many wrong tokens.",
-    "503": "Nobody leads at this moment, or the store does not answer.",
+    "503": "No master leads at this moment, or the store does not answer.",
 }
 REFS = "#/components/schemas/{name}"
 
@@ -64,7 +64,7 @@ def all_routes(api: Api, access: Access, audit: Audit, looks: LookRequests) -> l
 
 
 class OpenApi:
-    """The handler.  The document is made once; the paths never change."""
+    """The handler.  The document is written once; the paths never change."""
 
     def __init__(self) -> None:
         self._document = b""

@@ -51,7 +51,7 @@ class CheckpointLog:
         self.take(pipeline, trail)
 
     def take(self, pipeline: PipelineRecord, trail: EventHistory) -> None:
-        """Take in how the record stands and what its trail tells."""
+        """Take in the record and its trail."""
         fresh = [c for c in trail.checkpoints if c.number > self.counted]
         self.completed += sum(c.complete for c in fresh)
         self.failed += sum(not c.complete for c in fresh)

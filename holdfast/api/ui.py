@@ -63,7 +63,7 @@ class UiOrigins:
         await self._app(scope, receive, self._telling(peer, send))
 
     async def _allow(self, peer: str, send: Send) -> None:
-        """Answer a browser that asks whether its page may ask.  It tells nothing else."""
+        """Answer a browser that asks whether its page may ask.  It says nothing else."""
         headers = [
             *_named(peer),
             (b"access-control-allow-methods", b"GET, POST, DELETE"),

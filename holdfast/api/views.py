@@ -66,11 +66,12 @@ class TimelineEvent(msgspec.Struct):
 
 
 class SavedView(msgspec.Struct):
-    """What a life of a job has left to go on from.
+    """A saved state: what an incarnation of a job has left to continue from.
 
     `state` is the number by which it is named.  `rows` are those it had written by then; `past`
-    says which lives have shown more since, so that it is no place to go on from.  `unfinished`
-    counts commits that are complete and not visible; the next life makes them first.
+    names incarnations that have made more visible since, so that it cannot be continued from.
+    `unfinished` counts commits that are complete and not visible; the next incarnation makes them
+    first.
     """
 
     job_id: str
@@ -87,9 +88,9 @@ class SavedView(msgspec.Struct):
 
 
 class Accepted(msgspec.Struct):
-    """A job was accepted, or what was asked of it is durable.
+    """A job was accepted, or the order about it is durable.
 
-    `restored` says of each source and sink whether it goes on, is new or was dropped.
+    `restored` says of each source and sink whether it continues, is new or was dropped.
     """
 
     job_id: str
@@ -102,7 +103,7 @@ class JobRow(msgspec.Struct):
     """A job in a list.
 
     `health_reason` says in words why it is LATE or STALLED.  `checkpoint_age_s` is that of the
-    oldest of its pipelines' last checkpoints, None where nobody measures it now; `commit_age_s`
+    oldest of its pipelines' last checkpoints, None where it is not measured now; `commit_age_s`
     that of the oldest one that is complete and not visible, None if there is none.  `written` rows
     are committed ones, `rejected` ones were read and left out; `restarts` counts attempts that were
     lost or failed.
@@ -238,7 +239,7 @@ class WorkerView(msgspec.Struct):
     """A worker in contact with the leader.
 
     `cpu` is how many cores it and its Spark use, `memory` how many bytes; None if it did not say.
-    `draining` says why it gets no task, and its tasks go on elsewhere; "" for one that gets some.
+    `draining` says why it gets no task and its tasks move; "" for a worker that gets tasks.
     `trouble` says what is wrong with its Spark, which has not answered for `silent_s`.
     """
 
@@ -262,7 +263,7 @@ class WorkerView(msgspec.Struct):
 class HeldView(msgspec.Struct):
     """A task that a worker says it holds.
 
-    `moves` says where a task of a draining worker goes on, or why it cannot leave yet.
+    `moves` says where a task of a draining worker moves, or why it cannot move yet.
     """
 
     job_id: str

@@ -1,4 +1,4 @@
-"""The verbs that talk to a cluster: submit, list, status, explain, cancel and their like."""
+"""The verbs that talk to a cluster: list, status, explain, cancel, savepoint, logs."""
 
 import json
 from dataclasses import asdict
@@ -51,7 +51,7 @@ def status(
     *,
     as_json: Json = False,
 ) -> None:
-    """Show how a job stands: health, checkpoints, counters, tasks and failures."""
+    """Show the state of a job: health, checkpoints, counters, tasks and failures."""
     found = connect().job(job_id)
     if as_json:
         print_json(found)
@@ -108,8 +108,8 @@ def cancel(
 ) -> None:
     """Stop jobs.  What is complete is committed, the rest is dropped.
 
-    With --force what is complete and not visible stays so: it is listed, and the next life of the
-    job finishes it first (holdfast restart).
+    With --force what is complete and not visible stays so: it is listed, and the next incarnation
+    of the job finishes it first (holdfast restart).
     """
     client = connect()
     for job_id in job_ids:
@@ -130,10 +130,10 @@ def savepoint(
     job_id: OneJob,
     wait: Wait = True,
 ) -> None:
-    """Stop a job with a savepoint, from which `restore` goes on.  It stays until it is removed."""
+    """Stop a job with a savepoint, from which `restore` continues.  It is kept until removed."""
     client = connect()
     client.savepoint(job_id)
-    until = ENDED | {"RUNNING"}  # RUNNING again: the savepoint failed and the job goes on
+    until = ENDED | {"RUNNING"}  # RUNNING again: the savepoint failed and the job continues
     ended = client.wait(job_id, lambda _: None, until) if wait else client.job(job_id)
     screen.print(f"Job {job_id} is {ended.status}. {ended.reason}".rstrip(), markup=False)
     if wait and ended.status not in ("SAVEPOINT_DONE", "FINISHED"):

@@ -46,7 +46,7 @@ def convert(
 
 
 def _parsed(done: Rewritten, file: Path) -> Block:
-    """Return the tree of what was made; it is nobody's file if it does not say the same."""
+    """Parse the new text; a file that does not parse is not written."""
     again = parse_job(done.text, str(file), {}, include, CheckReport(allow_unset=True))
     assert again is not None, f"{file} was rewritten so that it does not parse"
     return again

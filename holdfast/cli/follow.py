@@ -14,7 +14,7 @@ from holdfast.process.run_result import result_on_cluster
 
 EVERY_S = 10.0
 TIMED_OUT = 124
-"""The exit code where the job goes on and this command waits no longer, as of `timeout`."""
+"""The exit code if this command stops waiting while the job continues, as of `timeout`."""
 CODES = {"FINISHED": 0, "SAVEPOINT_DONE": 0, "CANCELED": 128 + signal.SIGINT}
 
 
@@ -58,7 +58,7 @@ class Follower:
         return CODES[ended.status] if not self._asked else 128 + self._asked
 
     def _close(self, ended: JobDetail) -> None:
-        """Say where the rows are, as far as a leader has seen them go there."""
+        """Print where the rows are, as far as a leader knows."""
         try:
             counts = self.client.graph(self.job_id).tables
         except HoldfastError as e:  # how the job ended is known, and is said all the same
@@ -71,7 +71,7 @@ class Follower:
     def show(self, now: JobDetail) -> None:
         """Say what changed, and every ten seconds how far the job is, or what it waits for.
 
-        The latter also of a command that is to be quiet: nobody should wonder why it hangs.
+        A quiet command prints the latter too: a command that hangs says why.
         """
         waits = sorted({t.waits for p in now.pipelines for t in p.tasks if t.waits})
         why = "; ".join(waits or [p.reason for p in now.pipelines if p.reason])
@@ -90,14 +90,14 @@ class Follower:
         ended = now.status in ENDED
         if ended or not self._timeout_s or time.monotonic() - self._begun_s < self._timeout_s:
             return
-        said = f"Job {self.job_id} is {now.status} after {self._timeout_s:g} s and goes on. {why}"
+        said = f"Job {self.job_id} is {now.status} after {self._timeout_s:g} s and continues. {why}"
         screen.print(said.rstrip(), markup=False)
         sys.exit(TIMED_OUT)
 
     def _leave(self, number: int, _frame: FrameType | None) -> None:
         """Ctrl-C leaves the job running, unless it is to be cancelled with this command."""
         if not self.cancel_on_leave or self._asked:
-            screen.print(f"\nJob {self.job_id} goes on. Look: holdfast status {self.job_id}")
+            screen.print(f"\nJob {self.job_id} continues. Look: holdfast status {self.job_id}")
             sys.exit(128 + number)
         self._asked = number
         screen.print("Cancelling. Press again to leave at once.")

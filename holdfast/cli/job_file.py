@@ -53,14 +53,14 @@ def spark_settings(tree: Block) -> dict[str, str]:
     }
 
 
-def read_bytes(file: Path) -> bytes:
-    """Return a file's bytes, or say why it cannot be read."""
+def read_bytes(file: Path, what: str = "job file") -> bytes:
+    """Return a file's bytes, or say why it cannot be read.  `what` it is, for the message."""
     try:
         return file.read_bytes()
     except FileNotFoundError:
-        raise UserError(_missing(file)) from None
+        raise UserError(_missing(file, what)) from None
     except IsADirectoryError:
-        raise UserError(f"{file} is a directory. Give the path of a job file.") from None
+        raise UserError(f"{file} is a directory. Give the path of a {what}.") from None
     except PermissionError:
         raise UserError(f"{file} may not be read by this user. Check its permissions.") from None
 
@@ -75,7 +75,7 @@ def include(path: str) -> str:
     return decode_job(Path(path).read_bytes(), path)
 
 
-def _missing(file: Path) -> str:
-    beside = sorted(p.name for p in file.parent.glob("*.conf")) if file.parent.is_dir() else []
-    hint = f" Beside it: {', '.join(beside[:5])}." if beside else ""
-    return f"Job file {file} does not exist.{hint or ' Check the path.'}"
+def _missing(file: Path, what: str) -> str:
+    there = sorted(p.name for p in file.parent.glob("*.conf")) if file.parent.is_dir() else []
+    hint = f" Beside it: {', '.join(there[:5])}." if there and what == "job file" else ""
+    return f"{what.capitalize()} {file} does not exist.{hint or ' Check the path.'}"

@@ -19,7 +19,7 @@ log = logging.getLogger("holdfast")
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line; what a call gives in `extra={"about": {...}}` stands beside it."""
+    """One JSON object a line; what a call gives in `extra={"about": {...}}` is part of it."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line for one record."""
@@ -54,7 +54,7 @@ def log_to(file: Path, *, terminal_json: bool) -> None:
 
 @contextmanager
 def logging_to(file: Path, *, terminal_json: bool) -> Iterator[None]:
-    """Send the log there while entered: whoever runs a job from Python has a log of his own."""
+    """Send the log there while entered: a program that runs a job from Python has its own log."""
     before = (log.handlers[:], log.propagate, log.level)
     log_to(file, terminal_json=terminal_json)
     try:
@@ -74,5 +74,5 @@ def _level(named: str) -> int:
 
 
 def event(message: str, **about: object) -> None:
-    """Log something that happened, with the facts beside it."""
+    """Log something that happened, with its facts."""
     log.info(message, extra={"about": about})

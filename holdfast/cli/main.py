@@ -44,6 +44,7 @@ VERBS = {
     "master": "processes",
     "worker": "processes",
     "config": "processes",
+    "audit": "audit",
     "connectors": "connectors",
     "warmup": "machine",
 }

@@ -1,6 +1,6 @@
 """The verbs that are processes: master and worker; and the one that shows their configuration.
 
-Every option of a node is a flag of these verbs, made from its one declaration.
+Every option of a node is a flag of these verbs, read from its one declaration.
 """
 
 import logging
@@ -65,7 +65,7 @@ def master(effective: EffectiveConfig, log_format: str) -> None:
 
 @with_node_flags
 def worker(effective: EffectiveConfig, log_format: str) -> None:
-    """Be a worker: run tasks on Spark for whichever master leads."""
+    """Be a worker: run tasks on Spark for the master that leads."""
     config = effective.config
     logged = _log(config, "worker", log_format)
     _leave(lambda: run_worker(config, logged.with_suffix(".spark.log")))

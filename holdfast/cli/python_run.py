@@ -38,9 +38,9 @@ def run(
         log_file=Path(log_file) if log_file else None,
     )  # fmt: skip
     signals = Signals()
-    # Only the main thread may hear signals; elsewhere whoever owns the process does.
-    heard = signals if threading.current_thread() is threading.main_thread() else nullcontext()
-    with heard:
+    # Only the main thread may handle signals; in another thread they belong to the caller.
+    handled = signals if threading.current_thread() is threading.main_thread() else nullcontext()
+    with handled:
         result = run_here(asked, signals)
     if progress:
         show_closing(result, (), box=False)

@@ -36,9 +36,10 @@ def submit(
     """Submit a job file to a cluster, follow it to its end, and return what became of it.
 
     Masters and token are found as the command line finds them, where they are not given.  With
-    `wait=False`, or once `timeout_s` is over, the result says how the job stands, and it goes on;
-    with `close_job` it is cancelled where this call is left early, by the time or by an exception.
-    Raises `JobFileError` if the file is wrong, and `Unavailable` where no master answers.
+    `wait=False`, or once `timeout_s` is over, the result is the present state, and the job
+    continues; with `close_job` it is cancelled where this call is left early, by the time or by an
+    exception.  Raises `JobFileError` if the file is wrong, and `Unavailable` where no master
+    answers.
     """
     report = CheckReport(lenient=lenient, allow_unset=allow_unset)
     tree = read_tree(Path(file), dict(variables or {}), report)
@@ -62,7 +63,7 @@ def submit(
 
 
 def _awaited(client: Client, job_id: str, timeout_s: float) -> JobDetail:
-    """Return how a job ended, or how it stands when the time is over (0: for ever)."""
+    """Return how a job ended, or its state when the time is over (0: no limit)."""
     until_s = time.monotonic() + timeout_s
     while True:
         now = client.job(job_id)

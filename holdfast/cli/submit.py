@@ -1,4 +1,4 @@
-"""The verbs that start a job on a cluster: from its file, or from what a former run has left."""
+"""The verbs that start a job on a cluster: from its file, or from a saved state."""
 
 import secrets
 import time
@@ -44,7 +44,7 @@ Timeout = Annotated[
     float,
     typer.Option(
         "--timeout", metavar="SECONDS",
-        help="Wait no longer for the end; the job goes on, and the exit code is 124. 0: for ever.",
+        help="Stop waiting then; the job continues, and the exit code is 124. 0: no limit.",
     ),
 ]  # fmt: skip
 CloseJob = Annotated[
@@ -54,7 +54,7 @@ Maps = Annotated[
     list[str] | None,
     typer.Option(
         "--map", metavar="OLD=NEW",
-        help="The saved source or sink OLD (its id or uid) goes on as NEW; none: it ends here.",
+        help="The saved source or sink OLD (its id or uid) continues as NEW; none: it is dropped.",
     ),
 ]  # fmt: skip
 AllowDropped = Annotated[
@@ -65,12 +65,14 @@ AllowDropped = Annotated[
 From = Annotated[
     int,
     typer.Option(
-        "--from", metavar="N", min=0, help="The saved state to go on from; 0: the latest."
+        "--from", metavar="N", min=0, help="The saved state to continue from; 0: the latest."
     ),
 ]
 WriteAgain = Annotated[
     bool,
-    typer.Option("--write-again", help="Go on there even if rows that show are written again."),
+    typer.Option(
+        "--write-again", help="Continue there even if rows that are visible are written again."
+    ),
 ]
 Words = Annotated[
     list[str] | None,
@@ -129,7 +131,7 @@ def savepoints(
     *,
     as_json: Json = False,
 ) -> None:
-    """List what jobs have left to go on from, or remove it: savepoints rm JOB_ID N."""
+    """List the saved states of jobs, or remove one: savepoints rm JOB_ID N."""
     client = connect()
     match words or []:
         case ["rm", job_id, number] if number.isdigit():
@@ -164,7 +166,7 @@ def submit(
     name: Name = None,
     job_id: JobId = None,
     restore: Annotated[
-        bool, typer.Option("--restore", help="Go on from what --set-job-id has left.")
+        bool, typer.Option("--restore", help="Continue from the saved state of --set-job-id.")
     ] = False,
     maps: Maps = None,
     allow_dropped: AllowDropped = False,
@@ -200,7 +202,7 @@ def _send(
     timeout_s: float,
     box: bool = False,
 ) -> None:
-    """Submit a job, say what becomes of it, and follow it to its end if asked."""
+    """Submit a job, print how it was accepted, and follow it to its end if asked."""
     accepted, number = client.send(given), given.job_id
     for warning in accepted.warnings:
         screen.print(f"warning: {warning}", markup=False)

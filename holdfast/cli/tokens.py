@@ -1,4 +1,4 @@
-"""The verbs about who may ask: make a token, list them, take one back."""
+"""The verbs about access: create a token, list them, revoke one."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from holdfast.client import date_text
 Named = Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is; logs show it.")]
 TokenId = Annotated[str, typer.Argument(metavar="TOKEN_ID", help="Its id, as tokens lists it.")]
 AsRole = Annotated[str, typer.Option("--role", help="What it may do: viewer, operator or admin.")]
-Days = Annotated[float, typer.Option("--days", min=0.0, help="How long it is good; 0: for ever.")]
+Days = Annotated[float, typer.Option("--days", min=0.0, help="How long it is valid; 0: no limit.")]
 
 
 @cluster_verb
@@ -27,11 +27,11 @@ def token(
     role: AsRole = "viewer",
     days: Days = 0.0,
 ) -> None:
-    """Make a token for somebody.  Its text is printed this once and kept nowhere."""
-    made = connect().give_token(name, role, days)
-    until = f", until {date_text(made.expires_s)}" if made.expires_s else ""
-    screen.print(f"Token {made.id} of {made.name}, {made.role}{until}:", markup=False)
-    typer.echo(made.token)
+    """Create a token.  Its text is printed this once and kept nowhere."""
+    new = connect().give_token(name, role, days)
+    until = f", until {date_text(new.expires_s)}" if new.expires_s else ""
+    screen.print(f"Token {new.id} of {new.name}, {new.role}{until}:", markup=False)
+    typer.echo(new.token)
 
 
 @cluster_verb
@@ -40,7 +40,7 @@ def tokens(
     *,
     as_json: Json = False,
 ) -> None:
-    """List the tokens that were given out, without their text."""
+    """List the tokens, without their text."""
     found = connect().tokens()
     if as_json:
         print_json(found)
@@ -54,6 +54,6 @@ def revoke(
     connect: Connect,
     token_id: TokenId,
 ) -> None:
-    """Make a token worthless, at once and on every master."""
+    """Revoke a token, at once and on every master."""
     connect().take_token_back(token_id)
     screen.print(f"Token {token_id} opens nothing any more.", markup=False)

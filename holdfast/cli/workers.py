@@ -16,14 +16,12 @@ from holdfast.cli.terminal import screen
 from holdfast.client import POLL_S, Client
 
 OneWorker = Annotated[str, typer.Argument(metavar="WORKER", help="The worker's name.")]
-WaitFree = Annotated[
-    bool, typer.Option("--wait/--async", help="Wait until no task is on it any more.")
-]
+WaitFree = Annotated[bool, typer.Option("--wait/--async", help="Wait until it holds no task.")]
 Timeout = Annotated[
     float,
     typer.Option(
         "--timeout", metavar="SECONDS",
-        help="Wait no longer; the drain goes on, and the exit code is 124. 0: for ever.",
+        help="Stop waiting then; the drain continues, and the exit code is 124. 0: no limit.",
     ),
 ]  # fmt: skip
 
@@ -35,10 +33,9 @@ def drain(
     wait: WaitFree = True,
     timeout: Timeout = 0.0,
 ) -> None:
-    """Have a worker get no task and its tasks go on elsewhere, without a retry.  `undrain` ends it.
+    """Drain a worker: it gets no task, and its tasks move without a retry.  `undrain` ends it.
 
-    It holds for the worker's name until it is undone, also if the worker or the masters are
-    started anew.
+    It holds for the worker's name until it is undone, even if the worker or the masters restart.
     """
     client = connect()
     client.drain(worker)
@@ -57,7 +54,7 @@ def undrain(
     connect: Connect,
     worker: OneWorker,
 ) -> None:
-    """Have a worker that was drained get tasks again."""
+    """Let a drained worker get tasks again."""
     connect().undrain(worker)
     screen.print(f"{worker} gets tasks again.", markup=False)
 
@@ -76,13 +73,13 @@ def _until_free(client: Client, worker: str, timeout_s: float) -> None:
             said, said_s = lines, now_s
             screen.print("\n".join(lines), markup=False)
         if timeout_s and now_s - begun_s >= timeout_s:
-            screen.print(f"{worker} is not free after {timeout_s:g} s; the drain goes on.")
+            screen.print(f"{worker} is not free after {timeout_s:g} s; the drain continues.")
             sys.exit(TIMED_OUT)
         time.sleep(POLL_S)
 
 
 def state_of(worker: WorkerView) -> str:
-    """Return how a worker is in a word."""
+    """Return the state of a worker in a word."""
     return "TROUBLE" if worker.trouble else "DRAINING" if worker.draining else "ready"
 
 
@@ -92,7 +89,7 @@ def trouble_lines(found: ClusterView) -> list[str]:
 
 
 def leaving_lines(found: ClusterView, name: str = "") -> list[str]:
-    """Say of draining workers why they are, and what becomes of their tasks; of one or of all."""
+    """Return why workers are draining and where their tasks move; of one worker or of all."""
     lines = []
     for w in found.workers:
         if not w.draining or (name and w.worker != name):

@@ -71,7 +71,7 @@ async def _finish(folder: Path, registry: Registry) -> None:
         cleanup.push_async_callback(store.close)
         held = await store.get(LEADER)
         if held and held.lease is not None:
-            # We have the lock of its folder, so whoever holds this lease is dead.
+            # We have the lock of its folder, so the process that holds this lease is dead.
             await store.revoke_lease(held.lease)
         blobs = open_blobs(str(folder / BLOBS))
         cleanup.callback(blobs.close)

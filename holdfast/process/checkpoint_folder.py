@@ -18,14 +18,14 @@ class Folder:
         self.root = Path(root).absolute()
 
     def write(self, name: str, content: bytes) -> None:
-        """Make a file appear, whole, if its name is free."""
+        """Create a file, whole, if its name is free."""
         path = self.root / name
         draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         made = self._draft(draft, content)
         try:
             _give_name(draft, path)
         finally:
-            # A full disk must not keep what nobody will ever read.
+            # A full disk must not keep a file that is never read.
             draft.unlink(missing_ok=True)
         try:
             for folder in (path.parent, *made):
@@ -59,7 +59,7 @@ class Folder:
         ]
 
     def _draft(self, draft: Path, content: bytes) -> list[Path]:
-        """Write a file that nobody looks at; return the folders that got a new folder."""
+        """Write a file under a hidden name; return the folders that got a new folder."""
         for left in reversed(range(TRIES)):
             missing = [p for p in draft.parents if not p.exists()]
             _make(draft.parent)
@@ -70,7 +70,7 @@ class Folder:
                     os.fsync(file.fileno())
                 return [p.parent for p in missing]
             except FileNotFoundError:
-                # Somebody removed the folder because it was empty.
+                # Another process removed the folder because it was empty.
                 if not left:
                     raise
             except OSError:
@@ -83,7 +83,7 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
-        # A file stands where the folder should; that is no object of this name.
+        # There is a file in place of the folder, so there is no object of this name.
         why = os.strerror(errno.ENOTDIR)
         raise NotADirectoryError(errno.ENOTDIR, why, str(folder)) from error
 

@@ -35,7 +35,7 @@ T = TypeVar("T")
 MARKER = ".holdfast-blobs"
 THREADS = 4
 LIMIT_S = 30.0
-"""How long a call may take before its caller goes on without an answer."""
+"""How long a call may take before its caller continues without an answer."""
 
 DROPPED_TOGETHER = 20
 """How many objects one call removes: a hop to a thread costs more than to remove one."""
@@ -154,7 +154,7 @@ class StoredBlobs:
                 self.store.remove(name)
 
     async def _asked(self, verb: str, name: str, call: Callable[[], T]) -> T:
-        """Run a call that may simply be made again."""
+        """Run a call that may simply be repeated."""
         try:
             return await self._run(verb, name, call)
         except TimeoutError as error:
@@ -221,7 +221,7 @@ def open_blobs(
     """Open a place for checkpoints: a folder, `s3://bucket/path?endpoint=...`, or Arrow's URIs.
 
     `options` may hold what a URL should not show: access_key, secret_key, session_token.  S3's
-    usual environment variables count where neither says otherwise.
+    usual environment variables count where neither has a value.
     """
     scheme = urlsplit(url).scheme
     try:

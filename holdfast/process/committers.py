@@ -1,7 +1,7 @@
-"""The leader's side of real sinks: commits, the last word before the end, and sweeping up.
+"""The leader's side of real sinks: commits, the last check before the end, and sweeps.
 
-Sinks block, so they run in threads; the calls for one user follow each other, also when whoever
-asked for one has gone away in the meantime.
+Sinks block, so they run in threads; the calls for one user follow each other, even if the
+caller of one was cancelled in the meantime.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class SinkTables:
         self._under_way: set[asyncio.Task[None]] = set()
 
     async def read(self, order: CommitRequest) -> TableState:
-        """Say that nothing is known: a sink's commit itself knows what it has done before."""
+        """Return nothing: a sink's commit itself knows what it has done before."""
         return TableState(0, 0)
 
     async def publish(self, version: int, order: CommitRequest) -> bool:
@@ -81,19 +81,19 @@ class SinkTables:
         return any(self._sink(life, name).listens for name in sinks)
 
     async def listen(self, order: CommitHookRequest) -> str:
-        """Tell every sink that listens of a commit; the state is JSON, what each remembers."""
+        """Run the hooks of every sink that has one; the state is JSON, what each hook returned."""
         if order.staged is None:
-            return order.state  # nobody needed to know what was committed: nobody listens
+            return order.state  # what was committed was not read: no sink has a hook
         remembered: dict[str, Plain] = json.loads(order.state or "{}")
 
-        def hear() -> None:
+        def run_hooks() -> None:
             for name in order.sinks:
                 sink = self._sink(order.life, name)
                 if sink.listens:
-                    remembered[name] = sink.listen(_heard(order, name), remembered.get(name))
+                    remembered[name] = sink.listen(_event(order, name), remembered.get(name))
 
         what = f"what follows commit {order.number} (its listeners)"
-        await self._alone(order.life, order.user, what, hear)
+        await self._alone(order.life, order.user, what, run_hooks)
         said = {name: state for name, state in sorted(remembered.items()) if state is not None}
         return json.dumps(said, separators=(",", ":")) if said else ""
 
@@ -107,7 +107,7 @@ class SinkTables:
         await self._alone(life, "", "the last check of the sinks", finish)
 
     async def sweep(self, life: Incarnation) -> None:
-        """Remove what a life has staged and never committed, and forget its sinks."""
+        """Remove what an incarnation has staged and never committed, and forget its sinks."""
 
         def sweep() -> None:
             for sink in self._sinks(life).values():
@@ -125,7 +125,7 @@ class SinkTables:
         sinks = self._sinks(life)
         if name not in sinks:
             raise UserError(
-                f"Job {life.job} has no sink {name}: its file is planned otherwise than when it"
+                f"Job {life.job} has no sink {name}: its file is planned differently than when it"
                 " was submitted. Run the version of Holdfast that it was submitted to.",
                 code="sink.unknown",
             )
@@ -165,8 +165,8 @@ class SinkTables:
     ) -> None:
         """Run a blocking call once all earlier ones of this user have ended.
 
-        One that has begun goes on to its end, even if its caller is cancelled: only then may the
-        next begin.  One that has not begun is taken back.
+        A call that has begun runs to its end, even if its caller is cancelled: only then may the
+        next begin.  A call that has not begun is cancelled.
         """
         line = self._lines.setdefault((life.job, life.incarnation), {}).setdefault(user, _Line())
         begun: list[Future[None]] = []
@@ -192,12 +192,12 @@ class SinkTables:
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._under_way.discard(task)
         if not task.cancelled() and task.exception():
-            # Whoever asked has said so, unless it was cancelled meanwhile.
+            # The caller has logged it, unless it was cancelled meanwhile.
             log.debug("a call to a sink ended badly: %s", task.exception())
 
 
 def _explained(call: Callable[[], None], what: str) -> None:
-    """Run a call; an error that nobody has explained leaves open whether it had an effect."""
+    """Run a call; after an unexplained error it is not known whether it had an effect."""
     try:
         call()
     except (UserError, Unavailable, OutcomeUnknown):
@@ -218,11 +218,11 @@ def _say(line: _Line, trouble: str, error: HoldfastError) -> None:
 
 
 def _forget(_built: object) -> None:
-    """Have no use for what was built: it is kept elsewhere."""
+    """Ignore what was built: it is kept elsewhere."""
 
 
-def _heard(order: CommitHookRequest, sink: str) -> CommitEvent:
-    """Return a commit as the listener of one sink hears of it."""
+def _event(order: CommitHookRequest, sink: str) -> CommitEvent:
+    """Return a commit as the hook of one sink gets it."""
     made = (_committable(s) for s in order.staged or () if s.sink == sink)
     return CommitEvent(
         CommitId(f"{order.user}{sink}", order.number, order.watermark),

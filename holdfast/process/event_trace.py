@@ -1,4 +1,4 @@
-"""The event log of a real process: what it did, a line of JSON each, flushed before it goes on.
+"""The event log of a real process: what it did, a line of JSON each, flushed before it continues.
 
 Off unless HOLDFAST_EVENTS names a folder.  The lines are those that the tests' oracle reads, which
 checks them against the invariants; nothing here decides anything.
@@ -46,8 +46,8 @@ class Tracer:
             self._file.write(json.dumps(event, separators=(",", ":")) + "\n")
             self._file.flush()
 
-    def told(self, message: ToLeader) -> None:
-        """Note what a leading master was told, where its answer counts as a yes."""
+    def received(self, message: ToLeader) -> None:
+        """Note a message to a leading master whose answer confirms it."""
         if isinstance(message, SourceEndReport):
             self.note("heard", **describe_report(message))
 

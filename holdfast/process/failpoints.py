@@ -37,7 +37,7 @@ ACTIONS = ("kill", "stop", "sleep", "hold", "error", "unknown")
 
 
 class NoPoints:
-    """Points of a process that nobody tests."""
+    """Points of a process that is not under test."""
 
     async def hit(self, name: str) -> None:
         """Pass a moment."""

@@ -1,7 +1,7 @@
 """The links between masters and workers: WebSockets that workers dial, one to every master.
 
-A worker says everything to all masters it reaches, and the one that leads listens; so a new leader
-has nobody to find.  Messages may be lost: queues are bounded, and what matters is said again.
+A worker sends every message to all masters it reaches, and only the leader uses it; so a new leader
+need not find its workers.  Messages may be lost: queues are bounded, and what matters is repeated.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ Say = Callable[..., None]
 
 
 class _NameTaken(Exception):
-    """A living worker has this one's name."""
+    """Another running worker has this one's name."""
 
 
 class Outbox:
@@ -100,7 +100,7 @@ class WorkerLinks:
         self._unsealed = ""
         self._failed = failed
         self._links: dict[str, Link] = {}
-        self._hearing: set[asyncio.Task[None]] = set()
+        self._receiving: set[asyncio.Task[None]] = set()
         self.looked: Callable[[Looked], None] = lambda _: None
         self.gone: Callable[[str], None] = lambda _: None
 
@@ -130,7 +130,7 @@ class WorkerLinks:
             return None
 
     async def serve(self, socket: WebSocket, master: Master, tracer: Tracer | None) -> None:
-        """Talk with one worker until it is gone.  Nobody without the token is let in."""
+        """Talk with one worker until it is gone.  A worker without the token is refused."""
         nonce = self._joining.nonce_of(socket.headers.get("authorization", ""))
         if nonce is None:
             address = socket.client.host if socket.client else ""
@@ -142,7 +142,7 @@ class WorkerLinks:
         link = Link(socket)
         sending = asyncio.ensure_future(_send_all(link))
         try:
-            await self._hear_all(link, master, tracer)
+            await self._receive_all(link, master, tracer)
         finally:
             sending.cancel()
             if self._links.get(link.incarnation) is link:
@@ -151,12 +151,12 @@ class WorkerLinks:
                 self.gone(link.incarnation)
 
     async def close(self) -> None:
-        """End every link; workers go on with the other masters."""
+        """End every link; workers keep those to the other masters."""
         for link in list(self._links.values()):
             with contextlib.suppress(RuntimeError):
                 await link.socket.close(1001)
 
-    async def _hear_all(self, link: Link, master: Master, tracer: Tracer | None) -> None:
+    async def _receive_all(self, link: Link, master: Master, tracer: Tracer | None) -> None:
         while True:
             try:
                 message = decode(await link.socket.receive_bytes())
@@ -188,10 +188,10 @@ class WorkerLinks:
             if isinstance(message, Looked):
                 self.looked(message)
                 continue
-            self._hear(link.incarnation, message, master, tracer)
+            self._received(link.incarnation, message, master, tracer)
 
     def _left(self, incarnation: str, master: Master) -> None:
-        """Have the leader take a worker that said goodbye for lost, without waiting for silence.
+        """Have the leader treat a worker that said goodbye as lost, without waiting for silence.
 
         To lose a worker costs a job no retry; tasks that it no longer holds would.
         """
@@ -205,19 +205,21 @@ class WorkerLinks:
         same = (k for k in self._links.values() if k.worker == hello.worker)
         return next((k for k in same if k.incarnation != hello.incarnation), None)
 
-    def _hear(self, sender: str, message: ToLeader, master: Master, tracer: Tracer | None) -> None:
-        """Let the leader take in a message.  One that waits for the store holds up no other."""
+    def _received(
+        self, sender: str, message: ToLeader, master: Master, tracer: Tracer | None
+    ) -> None:
+        """Give a message to the leader.  One that waits for the store delays no other."""
         leader = master.leader
         if leader is None or not leader.has_time(sender):
             return
         if tracer:
-            tracer.told(message)
+            tracer.received(message)
         for held in message.held if isinstance(message, Heartbeat) else ():
             if held.failure is not None:
                 self._failed(held)
         task = asyncio.ensure_future(leader.hear(sender, message))
-        self._hearing.add(task)
-        task.add_done_callback(self._hearing.discard)
+        self._receiving.add(task)
+        task.add_done_callback(self._receiving.discard)
         task.add_done_callback(leader.desk.watch)
 
 
@@ -242,7 +244,7 @@ class Dialer:
         masters: Sequence[str],
         token: Secret,
         hello: Callable[[], Heartbeat],
-        hear: Callable[[ToWorker], None],
+        received: Callable[[ToWorker], None],
         say: Say,
         tls: ssl.SSLContext | None = None,
     ) -> None:
@@ -250,7 +252,7 @@ class Dialer:
         self._tls = tls
         self._token = token
         self._hello = hello
-        self._hear = hear
+        self._on_message = received
         self._say = say
         self._outboxes: dict[str, Outbox] = {}
         self._sockets: set[ClientConnection] = set()
@@ -258,10 +260,10 @@ class Dialer:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
 
-    def tell(self, message: ToLeader) -> None:
-        """Say something to every master that is connected.  Any thread may."""
+    def send(self, message: ToLeader) -> None:
+        """Send a message to every master that is connected.  Any thread may."""
         if threading.get_ident() != self._thread:
-            self._loop.call_soon_threadsafe(self.tell, message)
+            self._loop.call_soon_threadsafe(self.send, message)
             return
         for outbox in self._outboxes.values():
             outbox.put(message)
@@ -330,7 +332,7 @@ class Dialer:
         ) as socket:
             shown = socket.response.headers.get(PROOF, "") if socket.response else ""
             if not hmac.compare_digest(shown, proof_of_master(self._token, nonce)):
-                return "whoever answers there does not know the join token"
+                return "the process that answers there does not know the join token"
             self._say(f"linked to {url}", master=url)
             self._sockets.add(socket)
             outbox = self._outboxes[url] = Outbox()
@@ -339,11 +341,11 @@ class Dialer:
             try:
                 async for frame in socket:
                     assert isinstance(frame, bytes)
-                    self._hear(decode(frame))  # type: ignore[arg-type]
+                    self._on_message(decode(frame))  # type: ignore[arg-type]
             except FrameUnreadable as error:
                 return str(error)
             except ConnectionClosed:
-                pass  # the reason stands below
+                pass  # the reason is returned below
             finally:
                 sending.cancel()
                 self._sockets.discard(socket)

@@ -1,7 +1,7 @@
 """Run a job in this process: a master and a worker, joined by direct calls, on a SQLite file.
 
 It is the cluster's own code with one member of each kind.  The event loop has a thread of its own;
-whoever runs a job submits it, waits, and may cancel.  The store lives in a scratch folder and is
+the caller submits a job, waits, and may cancel it.  The store is in a scratch folder and is
 gone with the job: one that is killed is not taken up again, but what it owed is done by the next
 run (`abandoned_runs.py`).
 """
@@ -62,7 +62,7 @@ CLOSE_S_MAX = 40.0
 
 
 SETTINGS = MasterSettings(
-    # Nobody else stands for election, and a process that was suspended just goes on.
+    # There is no other candidate, and a process that was suspended just continues.
     lease_s=30.0,
     campaign_s=0.05,
     resend_s=0.1,
@@ -70,7 +70,7 @@ SETTINGS = MasterSettings(
     # A person watches; how long a slice may take is theirs to judge.
     progress_s=math.inf,
     timeout_s=3600.0,
-    # No other job can want the id.
+    # No other job can use the id.
     tombstone_s=0.0,
     retry_s=0.02,
     # The store goes with the run: nothing could start from what a job leaves.
@@ -149,7 +149,7 @@ class LocalCluster:
     def _live(self) -> None:
         try:
             asyncio.run(self._serve())
-        except BaseException as error:  # noqa: BLE001  whoever waits for the job gets it
+        except BaseException as error:  # noqa: BLE001  the caller that waits for the job gets it
             self._break(error)
         finally:
             self._up.set()
@@ -168,7 +168,7 @@ class LocalCluster:
         self._story.outcome = self._story.outcome or RunOutcome(RunStatus.FAILED, shown)
 
     async def _serve(self) -> None:
-        """Be a master and a worker until told to close."""
+        """Be a master and a worker until `close`."""
         self._loop = asyncio.get_running_loop()
         self._closing, self._stirred = asyncio.Event(), asyncio.Event()
         async with AsyncExitStack() as cleanup:
@@ -277,7 +277,7 @@ class LocalCluster:
                 self._story.see(keeper)
                 if keeper.terminal and not over_s:
                     over_s = time.monotonic()
-                    if self._worker:  # it hears at once which attempts are to be stopped
+                    if self._worker:  # the answer says at once which attempts to stop
                         self._worker.beat()
             if over_s and leader and leader.loaded and (known is None or known.gone):
                 self._buried = True

@@ -57,7 +57,7 @@ HEADER_BYTES_MAX = 65_536
 CONNECTIONS_MAX = 5_000
 KEEP_ALIVE_S = 30
 GOODBYE_S = 2
-"""How long requests that are being answered may take once the process is told to stop."""
+"""How long requests that are being answered may take once the process is asked to stop."""
 
 log = logging.getLogger("holdfast")
 
@@ -85,7 +85,7 @@ def run_master(config: Config, log_file: Path | None = None) -> int:
 
 @dataclass
 class _Parts:
-    """What a master process is made of."""
+    """The parts of a master process."""
 
     store: Store
     tables: SinkTables
@@ -112,7 +112,7 @@ async def _serve(config: Config, log_file: Path | None) -> int:
     store, token = opening.result(), find_token(config, create=True)
     seal = Seal(seal_secrets(config, token))
     await check_seal(store, seal)
-    _tell_token(config, token)
+    _show_token(config, token)
     parts = _build(config, store, token, seal, log_file)
     say("master started", name=config.name, url=config.advertise, store=config.store.split(":")[0])
     leading = asyncio.ensure_future(parts.master.run())
@@ -137,7 +137,7 @@ async def _serve(config: Config, log_file: Path | None) -> int:
 
 
 async def _watch(parts: _Parts) -> None:
-    """Look at what this master does, for the log and for whoever asks, until cancelled."""
+    """Follow what this master does, for the log and the API, until cancelled."""
     api = parts.api
     work = [api.board.run(parts.master), api.catalog.run()]
     if api.lineage:
@@ -161,8 +161,8 @@ async def _open(config: Config) -> Store:
             await asyncio.sleep(STORE_RETRY_S)
 
 
-def _tell_token(config: Config, token: Secret) -> None:
-    """Show a token that was made here, once, to the person who started this master."""
+def _show_token(config: Config, token: Secret) -> None:
+    """Show a token that was created here, once, to the person who started this master."""
     if not first_time(config):
         return
     log.info("the admin's token is in %s, which only this user reads", config.token_file)

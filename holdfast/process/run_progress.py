@@ -50,7 +50,7 @@ class PatientTables:
         self._times, self._interval_s = times, interval_s
 
     def hurry(self) -> None:
-        """Make no more tries: the user wants an end."""
+        """Make no more tries: the user has cancelled."""
         self._hurry = True
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class PatientTables:
         )
 
     async def listens(self, life: Incarnation, sinks: tuple[str, ...]) -> bool:
-        """Say whether any of these sinks has a listener."""
+        """Say whether any of these sinks has a hook."""
         return await self._inner.listens(life, sinks)
 
     async def listen(self, order: CommitHookRequest) -> str:

@@ -1,4 +1,4 @@
-"""What became of a job: how it ended, its counts, and where its rows are."""
+"""The result of a job: how it ended, its counts, and where its rows are."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -84,7 +84,7 @@ def result_of(
 
 
 def result_on_cluster(job: "JobDetail", counts: Iterable["TableCount"]) -> RunResult:
-    """Return the result of a job of a cluster, as its leader tells it."""
+    """Return the result of a job of a cluster, as its leader reports it."""
     wrong = bool(job.reason) and job.status not in GOOD
     tables = (TableResult(c.sink, c.table, c.rows, c.bytes, c.destination) for c in counts)
     until_s = job.ended_s or time.time()

@@ -1,4 +1,4 @@
-"""A worker as a process: one Spark, one link to every master, and a new life when Spark dies."""
+"""A worker as a process: one Spark, one link to every master, and a restart when Spark dies."""
 
 import asyncio
 import logging
@@ -35,16 +35,16 @@ LOOK_S = 0.2
 """How often a worker that leaves looks whether a master is connected."""
 
 AGAIN_S = 1.0
-"""How long to wait before a new life: a Spark that dies at once must not make this one spin."""
+"""How long to wait before a restart, if Spark dies at once again and again."""
 
 
 def run_worker(config: Config, spark_log: Path) -> int:
     """Be a worker until SIGTERM or SIGINT, and return the exit code.
 
-    If Spark's JVM dies, this process starts itself anew: only a new one gets another Spark.
+    If Spark's JVM dies, this process starts itself again: only a new process gets another Spark.
     """
     # The JVM boots while the masters are dialled; attempts wait for it in their threads.
-    # How long Spark may take is the probe's to judge, which has this worker start anew.
+    # The probe judges how long Spark may take, and restarts this worker.
     starting = session.begin(config.spark, config.cores or None, spark_log, ready_s=math.inf)
     try:
         code = asyncio.run(_serve(config, starting))
@@ -57,7 +57,7 @@ def run_worker(config: Config, spark_log: Path) -> int:
 
 
 async def _serve(config: Config, starting: SparkStartup) -> int | None:
-    """Work until told to stop; return the exit code, None if Spark is gone."""
+    """Work until asked to stop; return the exit code, None if Spark is gone."""
     stop, at_once = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -82,7 +82,7 @@ async def _serve(config: Config, starting: SparkStartup) -> int | None:
         # Ending Spark below looks like losing it, so the reason is taken now.
         ended = [t for t in working if t.done()]
         if lost.done():
-            log.error("Spark is gone; this worker starts anew. %s", starting.loss() or "")
+            log.error("Spark is gone; this worker restarts. %s", starting.loss() or "")
         # The links go first: the leader then takes this worker for gone, not its tasks for failed.
         await asyncio.wait((asyncio.ensure_future(dialer.close()),), timeout=GOODBYE_S)
         probe.close()
@@ -93,7 +93,7 @@ async def _serve(config: Config, starting: SparkStartup) -> int | None:
         probe.close()
         for task in everything:
             task.cancel()
-        await asyncio.to_thread(session.stop, starting)  # ends whoever still waits for the session
+        await asyncio.to_thread(session.stop, starting)  # ends every wait for the session
         await asyncio.gather(*everything, return_exceptions=True)
     for task in ended if not starting.jvm.given_up else ():
         task.result()  # raises what ended it
@@ -110,11 +110,11 @@ async def _leave(
     broken: Iterable["asyncio.Future[Any]"],
     patience_s: float,
 ) -> None:
-    """Wait until the leader has moved the tasks elsewhere, or says that nobody has room for them.
+    """Wait until the leader has moved the tasks, or says that no worker has room for them.
 
-    Not for ever, not where no master is connected, and not once told to end a second time.
+    The wait ends after `patience_s`, where no master is connected, and at a second signal.
     """
-    say("worker leaves; its tasks go on elsewhere", tasks=len(worker.attempts))
+    say("worker leaves; its tasks move to other workers", tasks=len(worker.attempts))
     worker.leave()
     deadline_s = time.monotonic() + patience_s
     ends: list[asyncio.Future[Any]] = [
@@ -132,7 +132,8 @@ async def _leave(
             end.cancel()
     if worker.attempts and not worker.released.is_set():
         log.warning(
-            "worker ends with %d tasks on it, which start anew elsewhere", len(worker.attempts)
+            "worker ends with %d tasks on it, which start again on other workers",
+            len(worker.attempts),
         )
 
 
@@ -148,7 +149,7 @@ def _built(
     settings = WorkerSettings(config.beat_s, config.orphan_s)
     worker = Worker(
         config.name, incarnation, config.slots, config.tags, runner,
-        lambda message: dialer.tell(message), settings, tracer.note if tracer else _unheard,
+        lambda message: dialer.send(message), settings, tracer.note if tracer else _unobserved,
         _say_ended, lambda: probe.trouble,
     )  # fmt: skip
     dialer = Dialer(config.masters, token, worker.hello, worker.hear, say, client_tls(config))
@@ -162,8 +163,8 @@ async def _boot(starting: SparkStartup) -> None:
     await asyncio.Event().wait()
 
 
-def _unheard(*_about: object, **_facts: object) -> None:
-    """Hear an event that no test looks at."""
+def _unobserved(*_about: object, **_facts: object) -> None:
+    """Ignore an event: no test reads it."""
 
 
 def _say_ended(attempt: Attempt) -> None:

@@ -31,7 +31,7 @@ def proof_of_master(token: Secret, nonce: str) -> str:
 
 
 class Joining:
-    """A master's side: whoever proves the token is let in, with each nonce once."""
+    """A master's side: a worker that proves the token is let in, with each nonce once."""
 
     def __init__(self, token: Secret) -> None:
         self._token = token
@@ -56,14 +56,14 @@ class Joining:
 
 
 def check_listen(config: Config) -> None:
-    """Refuse to send tokens over a network that others may listen to."""
+    """Refuse to send tokens over a network that others may read."""
     host, _ = host_and_port(config)
     if config.tls_cert or config.insecure or is_local(host):
         return
     raise UserError(
-        f"This master would answer on {config.listen} without TLS: whoever sees the traffic would"
-        " have the token. Give tls_cert and tls_key, listen on 127.0.0.1 behind a proxy, or say"
-        " insecure: true if the network is private.",
+        f"This master would answer on {config.listen} without TLS: anyone who sees the traffic"
+        " would have the token. Give tls_cert and tls_key, listen on 127.0.0.1 behind a proxy, or"
+        " say insecure: true if the network is private.",
         code="master.insecure",
     )
 

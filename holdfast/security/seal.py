@@ -1,9 +1,9 @@
 """Keep what job files hold out of the store's reach: records carry it sealed.
 
-AES-256-GCM.  The key is made from a secret that is not in the store: the cluster's token, or what
-`seal_key_file` holds.  Its first line seals; every line opens, so that a key can be changed while
-jobs run.  The text says which key it needs, so that a master without it says so instead of failing
-somewhere else.
+AES-256-GCM.  The key is derived from a secret that is not in the store: the cluster's token, or
+what `seal_key_file` holds.  Its first line seals; every line opens, so that a key can be changed
+while jobs run.  The text says which key it needs, so that a master without it says so instead of
+failing somewhere else.
 """
 
 import base64

@@ -1,6 +1,6 @@
 """The secrets of a node: the cluster's token, the join token, and what seals job files.
 
-Each comes from an option, from a file that an option names, or is made from the cluster's token.
+Each comes from an option, from a file that an option names, or is derived from the cluster's token.
 """
 
 import os
@@ -35,7 +35,7 @@ def find_token(config: Config, *, create: bool) -> Secret:
 
 
 def first_time(config: Config) -> bool:
-    """Say whether the token that was made here has not been shown yet; it is from now on."""
+    """Say whether the token that was created here has not been shown yet; it is from now on."""
     path = Path(config.token_file)
     if config.token or path != cluster_folder() / "token":
         return False
@@ -47,7 +47,7 @@ def first_time(config: Config) -> bool:
 
 
 def _create_token(path: Path) -> None:
-    """Make a token that only this user reads; whoever comes second finds the first one's."""
+    """Create a token that only this user reads; a second process finds the first one's."""
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -64,7 +64,7 @@ def _create_token(path: Path) -> None:
 
 
 def join_token(config: Config, *, create: bool) -> Secret:
-    """Return the token with which workers join; made from the cluster's where none is given."""
+    """Return the token with which workers join; derived from the cluster's where none is given."""
     if config.join_token:
         return config.join_token
     if config.join_token_file:
@@ -76,8 +76,8 @@ def join_token(config: Config, *, create: bool) -> Secret:
 def client_token(config: Config) -> Secret:
     """Return the token with which a cluster is asked.
 
-    Where all masters are this machine's own, a client may be the first who needs it: whoever types
-    `holdfast master &` and `holdfast submit` in one go is not told to start a master first.
+    Where all masters are this machine's own, a client may be the first that needs it: after
+    `holdfast master & holdfast submit` the token must be there.
     """
     own = all(is_local(urlsplit(url).hostname or "") for url in config.masters)
     return find_token(config, create=own)

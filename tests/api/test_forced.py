@@ -84,7 +84,7 @@ def test_whoever_submits_anew_hears_of_commits_that_may_yet_show(tmp_path: Path)
             await asyncio.sleep(0.02)
         anew = await master.http.post("/api/submit", json={"text": STREAM, "job_id": "7"})
         assert anew.status_code == 200, anew.text
-        assert "Life 1 of job 7 ended with commits that are" in anew.json()["warnings"][-1]
+        assert "Incarnation 1 of job 7 ended with commits that are" in anew.json()["warnings"][-1]
         assert "holdfast restart 7" in anew.json()["warnings"][-1]
 
     quick = MasterSettings(lease_s=30.0, tombstone_s=0.2, worker_lost_s=6.0, tidy_s=0.1)

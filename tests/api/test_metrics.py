@@ -10,8 +10,8 @@ import yaml
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
+from holdfast.api.metrics import METRICS
 from holdfast.api.routes import metrics as module
-from holdfast.api.routes.metrics import JOB_FAMILIES
 from tests.api.served import STREAM, Served, served
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -78,13 +78,10 @@ def test_the_number_of_series_is_bounded(tmp_path: Path, monkeypatch: Any) -> No
 
 
 def known() -> set[str]:
-    text = Path(module.__file__).read_text()
-    plain = set(re.findall(r'Family\(\s*"(\w+)", "(\w+)"', text))
-    jobs = {(f"holdfast_job_{name}", kind) for name, (kind, _) in JOB_FAMILIES.items()}
     names = set()
-    for name, kind in plain | jobs:
+    for metric in METRICS:
         suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_count", "_sum"]}
-        names |= {name + suffix for suffix in suffixes.get(kind, [""])}
+        names |= {metric.name + suffix for suffix in suffixes.get(metric.kind, [""])}
     return names
 
 

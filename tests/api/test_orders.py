@@ -141,7 +141,9 @@ def test_a_job_that_is_over_is_run_again_with_the_same_file(tmp_path: Path) -> N
         while "1" in leader.jobs:
             await asyncio.sleep(0.01)
         saved = await master.http.post("/api/jobs/1/retry", json={"restore": True})
-        assert saved.status_code == 409 and "left nothing to go on from" in saved.json()["message"]
+        assert (
+            saved.status_code == 409 and "left nothing to continue from" in saved.json()["message"]
+        )
         again = await master.http.post("/api/jobs/1/retry", json={})
         assert again.json()["job_id"] == "1" and leader.jobs["1"].state.name == "stream"
 

@@ -89,7 +89,7 @@ def test_a_job_that_has_left_nothing_is_not_restored(cluster: Cluster, tmp_path:
     cluster.ask("cancel", "plain")
     refused = cluster.ask("restore", "plain", file)
     assert refused.returncode == 1
-    assert "ended as CANCELED and left nothing to go on from" in refused.stderr
+    assert "ended as CANCELED and left nothing to continue from" in refused.stderr
     running = cluster.ask("submit", file, "--restore")
     assert running.returncode == 1 and "--set-job-id" in running.stderr
 

@@ -150,4 +150,4 @@ def test_a_state_is_listed_and_removed(cluster: Cluster, tmp_path: Path) -> None
     assert cluster.ask("savepoints", "rm", "removed", "1").returncode == 0
     assert json.loads(cluster.ask("savepoints", "removed", "--json").stdout) == []
     gone = cluster.ask("restore", "removed")
-    assert gone.returncode == 1 and "left nothing to go on from" in gone.stderr
+    assert gone.returncode == 1 and "left nothing to continue from" in gone.stderr

@@ -76,7 +76,7 @@ def test_every_block_of_the_readme_works_in_turn(shell: Opened, tmp_path: Path) 
     stream = (tmp_path / "first/out/stream").glob("*.json")
     lines = [line for file in stream for line in file.read_text().splitlines()]
     assert len(lines) == 2, lines  # through a savepoint and a restore, once
-    assert "Job people is CANCELED" in typing.said and "goes on" in typing.said
+    assert "Job people is CANCELED" in typing.said and "continues" in typing.said
 
 
 def wait_for_rows(url: str, home: Path) -> None:

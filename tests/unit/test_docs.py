@@ -15,6 +15,7 @@ from holdfast.connect.options import describe
 from holdfast.connect.registry import Registry
 from holdfast.model.job import Role
 from holdfast.process.run_result import RunResult, TableResult
+from tools.reference import stale
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "connectors"
@@ -43,6 +44,10 @@ def test_connector_pages_are_what_the_declarations_say(registry: Registry) -> No
     assert {p.name for p in FOLDER.glob("*.md")} == set(made), "run `make docs`"
     stale = [name for name, text in made.items() if (FOLDER / name).read_text() != text]
     assert not stale, "run `make docs`"
+
+
+def test_tables_of_paths_and_metrics_are_what_the_declarations_say() -> None:
+    assert not stale(), "run `make docs`"
 
 
 def test_every_option_has_a_sentence(registry: Registry) -> None:

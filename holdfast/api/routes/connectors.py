@@ -159,7 +159,7 @@ class ConnectorPaths:
         asked: ConnectAsked = ask.body
         leader = await self.api.leader()
         token = asked.token or secrets.token_hex(16)
-        # Nobody gets another's answer, and what clients send names no thread and no Spark job.
+        # A client gets its own answer only, and what it sends names no thread and no Spark job.
         request = hashlib.sha256(f"{ask.who.name}/{token}".encode()).hexdigest()[:32]
         if not self.looks.knows(request):
             try:

@@ -1,4 +1,4 @@
-"""Our own paths about jobs and what they have left: /api/jobs and below, /api/savepoints."""
+"""Our own paths about jobs and their saved states: /api/jobs and below, /api/savepoints."""
 
 import asyncio
 import secrets
@@ -66,7 +66,7 @@ class JobsAsked(msgspec.Struct):
 
 
 class CancelAsked(msgspec.Struct):
-    """`force`: at once, without waiting for commits that are owed."""
+    """`force`: at once, without waiting for commits that are not finished."""
 
     force: bool = False
 
@@ -110,15 +110,15 @@ class JobPaths:
             Route("GET", one + "/logs", READ, self.logs, LogLines,
                   "What this master has logged about it.", leads=False),
             Route("POST", one + "/cancel", OPERATE, self.cancel, Accepted,
-                  "Have it stop, at once if forced.", CancelAsked, order=True),
+                  "Cancel it; `force` does not wait for commits.", CancelAsked, order=True),
             Route("POST", one + "/savepoint", OPERATE, self.savepoint, Accepted,
-                  "Have it stop with a savepoint.", order=True),
+                  "Stop it with a savepoint.", order=True),
             Route("GET", "/api/savepoints", READ, self.saved, list[SavedView],
-                  "What jobs have left to go on from, the newest first.", SavedAsked, narrow=True),
+                  "The saved states of jobs, the newest first.", SavedAsked, narrow=True),
             Route("DELETE", one + "/savepoints/{saved}", OPERATE, self.remove_saved, Done,
                   "Remove a saved state, with what was staged for it.", order=True),
             Route("POST", one + "/restart", OPERATE, self.restart, Accepted,
-                  "Go on from what a life of the job has left.", body=RestartAsked, order=True),
+                  "Continue from a saved state of the job.", body=RestartAsked, order=True),
             Route("POST", one + "/retry", OPERATE, self.retry, Accepted,
                   "Run it again with the same file, from its savepoint if asked.", body=RetryAsked,
                   order=True),
@@ -136,7 +136,7 @@ class JobPaths:
         return await self.api.submit(ask.body)
 
     def _write_again(self, ask: ApiRequest) -> None:
-        """Have the audit log say so if rows are to be written once more."""
+        """Write to the audit log that rows are to be written again."""
         asked: Submit | SubmitText = ask.body
         if asked.write_again:
             source = asked.source or asked.job_id
@@ -287,7 +287,7 @@ class JobPaths:
         return found, await self.api.sketches.of(record), sight
 
     async def _told(self, job: JobRecord) -> JobStatusView | None:
-        """Return what leaders have left in the store about a job that nobody here keeps."""
+        """Return what leaders have left in the store about a job that this master does not keep."""
         store = self.api.master.store
         items, _ = await store.range(f"{TRAIL}{job.id}/")
         key = past_key(job.id, job.incarnation)

@@ -181,7 +181,7 @@ class JobsV2:
         return found
 
     async def _settled(self, keeper: JobKeeper) -> JobInfo:
-        """Return what stays until a record or a heartbeat changes it: most of a long list."""
+        """Return the part that only changes with a record or a heartbeat: most of a long list."""
         job, sight = keeper.state, self.api.sight(keeper.state.id)
         parts = tuple(k.state for _, k in sorted(keeper.pipelines.items()))
         seen = (job, parts, sight.looks if sight else 0)
@@ -234,7 +234,7 @@ def _lag_s(watermark: int | None) -> float | None:
 
 
 def _start(job: JobRecord, sight: JobStatusView | None) -> str:
-    """Return when a job began to run, "" if it has not, or nobody who still lives saw it."""
+    """Return when a job began to run, "" if it has not, or if no living master saw it."""
     return date_text(sight.started_s) if sight else ""
 
 
@@ -334,7 +334,7 @@ def _metrics(
 
 
 def _by_table(tables: Mapping[str, tuple[int, int]], ran_s: float) -> Figures:
-    """Return the figures of each table; nobody counts what sources read of one."""
+    """Return the figures of each table; rows that sources read are not counted by table."""
     if not tables:
         return {}
     of_all = {
@@ -366,7 +366,7 @@ def _totals(parts: Iterable[PipelineRecord]) -> Totals:
 
 
 def _four(name: str, rows: int, rows_s: float, size: int) -> dict[str, str]:
-    """Return the four figures of one kind.  Nobody counts the bytes that sources read: 0."""
+    """Return the four figures of one kind.  The bytes that sources read are not counted: 0."""
     each = size / rows if rows else 0.0
     return {
         f"{name}Count": str(rows),

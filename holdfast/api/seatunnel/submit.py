@@ -39,7 +39,7 @@ FORMATS = {"json": "job.json", "hocon": "job.conf", "sql": "job.sql"}
 ENDINGS = {".json": "json", ".conf": "hocon", ".config": "hocon", ".sql": "sql"}
 JOBS_MAX = 100
 RESTORE_MODES = ("SAVEPOINT", "CHECKPOINT")
-"""SeaTunnel tells them apart; here a job goes on from the latest of what it has left."""
+"""SeaTunnel distinguishes them; here a job continues from its latest saved state."""
 
 
 class SubmitAsked(msgspec.Struct):
@@ -169,9 +169,9 @@ class OrdersV2:
                 code="request",
             )
         if restore and not JOB_ID.fullmatch(source):
-            raise UserError("The restoreSourceJobId is no good.", code="job.id")
+            raise UserError("Invalid restoreSourceJobId.", code="job.id")
         if asked.jobId and not JOB_ID.fullmatch(asked.jobId):
-            raise UserError("The jobId is no good.", code="job.id")
+            raise UserError("Invalid jobId.", code="job.id")
         report = CheckReport(lenient=True)
         spec = await asyncio.to_thread(self.api.reader.spec, _asked(text, asked), report)
         job_id = asked.jobId or str(time.time_ns())[:18]
@@ -183,11 +183,11 @@ class OrdersV2:
     async def _token(self, text: str, asked: SubmitAsked) -> str:
         """Return what makes the same request, sent twice, one submit.
 
-        Once a life of this id is over and buried, the same request is a new submit.
+        Once an incarnation of this id is over and buried, the same request is a new submit.
         """
         lives = [j.incarnation for j in await self.api.history(asked.jobId)]
         if asked.isStartWithSavePoint or asked.restoreMode:
-            # A restore need not wait until the last life is buried.
+            # A restore need not wait until the last incarnation is buried.
             known = await self.api.lives(await self.api.leader(), asked.jobId)
             lives = [j.incarnation for j in known if j.status in TERMINAL]
         parts = [asked.jobId, asked.jobName, asked.format, str(asked.isStartWithSavePoint), text]
@@ -198,7 +198,7 @@ class OrdersV2:
     async def _stop(self, ask: ApiRequest, asked: StopJob) -> str:
         job_id = str(asked.jobId)
         if not JOB_ID.fullmatch(job_id):
-            raise UserError("The jobId is no good.", code="job.id")
+            raise UserError("Invalid jobId.", code="job.id")
         if asked.isStopWithSavePoint and not asked.force:
             await self.api.savepoint(job_id)
             return job_id
@@ -223,7 +223,7 @@ def _one_of_several(each: dict[str, Any]) -> tuple[str, SubmitAsked]:
     try:
         given = msgspec.convert(each.get("params", {}), type=Params)
     except msgspec.ValidationError as error:
-        raise UserError(f"The params of a job are no good: {error}.", code="request") from error
+        raise UserError(f"Invalid params of a job: {error}.", code="request") from error
     savepoint = str(given.isStartWithSavePoint).lower() == "true"
     return json.dumps(config), SubmitAsked(str(given.jobId), given.jobName, savepoint)
 

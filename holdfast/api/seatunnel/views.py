@@ -56,7 +56,7 @@ class RestartReason(msgspec.Struct):
 
 
 class PipelineDiagnostics(msgspec.Struct):
-    """How often a pipeline was restored, and since when it stands as it does."""
+    """How often a pipeline was restored, and when it entered each state."""
 
     pipelineId: int
     pipelineStatus: str
@@ -133,7 +133,7 @@ class QueueSummary(msgspec.Struct):
 
 
 class WorkerSnapshot(msgspec.Struct):
-    """4. A worker's room.  What a worker does not tell is None."""
+    """4. A worker's room.  What a worker does not report is None."""
 
     address: str
     tags: dict[str, str]
@@ -377,7 +377,7 @@ class EdgeMetrics(msgspec.Struct):
 
 
 class VertexMetrics(msgspec.Struct):
-    """24. A stage.  Spark does not tell how long each stage of one plan took: None."""
+    """24. A stage.  Spark does not report how long each stage of one plan took: None."""
 
     vertexId: int
     sourceReadNs: int | None = None
