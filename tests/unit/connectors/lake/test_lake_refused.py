@@ -124,7 +124,7 @@ def test_l10_a_commit_that_the_library_refuses_is_no_lost_race(tmp_path: Path) -
     with_feature(tmp_path, "clustering")
     log = DeltaLog.load(Location(str(tmp_path / "delta")))
     assert log is not None
-    with pytest.raises(UserError, match=r"Unsupported table features.*Nobody else has changed"):
+    with pytest.raises(UserError, match=r"Unsupported table features.*No other writer has changed"):
         log.add(CommitId("u", 1), [])
 
 

@@ -202,7 +202,7 @@ def test_a_table_made_anew_after_staging_fails_the_commit(
     made = staged(one, spark.sql("SELECT 1L AS id"))
     anew = sink(tmp_path, schema_save_mode=SchemaSaveMode.RECREATE_SCHEMA)
     open_tables(anew, [Table(TablePath.parse(PLACE), (Column("id", Type("string")),))])
-    with pytest.raises(UserError, match="the table was made anew"):
+    with pytest.raises(UserError, match="the table was recreated"):
         one.commit(CommitId("u", 1), made)
     assert read(tmp_path) == []
 
