@@ -1,4 +1,4 @@
-"""Sinks for lake tables keep the contract of sinks; each format's own library reads their tables."""
+"""Sinks for lake tables keep the contract of sinks; each format's own library reads the tables."""
 
 import json
 import sys
