@@ -7,31 +7,21 @@ CPU seconds of the committing process; the wall clock, with its waits for the di
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from benchmarks.report import Bar, Plot, Report, holdfast, publish, versions
-from holdfast.connect.sink import Sink
 from holdfast.spark import session
 from holdfast.testing.check_sink import SinkWorld
 from holdfast.testing.sink_bench import SinkBench
-from tests.conformance import test_sink_delta, test_sink_iceberg, test_sink_paimon
+from tests.conformance.test_sink_lakes import Delta, Iceberg, Lake, Paimon
 
 GROWTH_MOST = 1.5
 EARLY, LATE, SAMPLE = 10, 300, 18
 
-Opened = Callable[[Path], Sink[Any]]
-Read = Callable[[Path], Iterable[tuple[int, str]]]
-LAKES: dict[str, tuple[Opened, Read]] = {
-    "Delta": (test_sink_delta.open_sink, test_sink_delta.read),
-    "Iceberg": (test_sink_iceberg.open_sink, test_sink_iceberg.read),
-    "Paimon": (test_sink_paimon.open_sink, test_sink_paimon.read),
-}
+LAKES: dict[str, type[Lake]] = {kind.name: kind for kind in (Delta, Iceberg, Paimon)}
 
 
 def main(results: Path) -> bool:
@@ -50,8 +40,8 @@ class _Grown:
     """One table, and the commits it gets."""
 
     def __init__(self, name: str, place: Path, spark: SparkSession, commits: int) -> None:
-        opened, read = LAKES[name]
-        self._bench = SinkBench(SinkWorld(spark, partial(opened, place), partial(read, place)))
+        lake = LAKES[name](place)
+        self._bench = SinkBench(SinkWorld(spark, lake.sink, lake.read))
         self._bench.prepare()
         self._user, self._sink = self._bench.user(), self._bench.world.open()
         self._parts = self._bench.write_many(commits, rows=1)

@@ -80,7 +80,7 @@ class Console(Sink[ConsoleOptions]):
         return count
 
     def _lines(self, path: str, frame: "DataFrame") -> Iterator[str]:
-        # SeaTunnel's writers wait side by side; here one writer stands for all of them.
+        # SeaTunnel's writers wait side by side; here one writer has the place of all of them.
         wait_s = self.options.log_print_delay_ms / 1000 / max(1, self.context.parallelism)
         for task, kind, text in frame.toLocalIterator(prefetchPartitions=True):
             number = self._printed.get((path, task), 0) + 1

@@ -306,7 +306,7 @@ path = "out/rows"
             for rows in tables:
                 made += self._write(rows, staging)
         except BaseException:
-            self.abort(made)  # nobody will hear of them
+            self.abort(made)  # no checkpoint will name them
             raise
         return made
 
@@ -394,7 +394,7 @@ def _exists(folder: Path) -> UserError:
 
 
 def _is_ignored(content: dict[str, Plain]) -> bool:
-    """Say whether a life has found data in the folder, and so leaves it as it is."""
+    """Say whether an incarnation has found data in the folder, and so leaves it as it is."""
     found = OpenedFolder.find(Path(str(content["folder"])), str(content.get("life", "")))
     return found is not None and found.ignored
 

@@ -60,7 +60,7 @@ class SparkWriterSettings:
 
 @dataclass(frozen=True, slots=True)
 class SparkTarget:
-    """Where rows go, as Spark is told.  `refuses`: nothing may be there before the first row."""
+    """Where rows go, as Spark has it.  `refuses`: nothing may be there before the first row."""
 
     format: str
     path: str | None

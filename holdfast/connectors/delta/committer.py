@@ -69,7 +69,7 @@ class Tails:
         return tail
 
     def forget(self, key: tuple[str, str]) -> None:
-        """Read the table anew next time."""
+        """Forget a table, so that it is read again next time."""
         self._kept.pop(key, None)
 
     def leave_to_library(self, place: Location) -> None:
@@ -78,7 +78,7 @@ class Tails:
 
 
 class TailLog:
-    """The state of one table as its tail tells it, and a commit on top of it."""
+    """The state of one table as its tail has it, and a commit on top of it."""
 
     def __init__(self, kept: Tails, place: Location, tail: Tail) -> None:
         self.place = place
@@ -133,7 +133,7 @@ class TailLog:
         return True
 
     def _committed(self, identifier: CommitId, content: bytes) -> Tail | None:
-        """Make the next version that is free, as long as nobody has committed this number."""
+        """Write the next free version, unless this number is committed already."""
         tail = self._tail
         for _ in range(RETRIES):
             made = tail.committed(content, identifier.number)
@@ -155,7 +155,7 @@ def commit(
 ) -> None:
     """Make what was staged for one table visible, and do before what the save modes say.
 
-    A repeated identifier changes nothing, nor do save modes that their life has applied.
+    A repeated identifier changes nothing, nor do save modes that their incarnation has applied.
     """
     files = [file for one in staged for file in one.files]
     for _ in range(TRIES):
@@ -175,7 +175,7 @@ def commit(
 def check(
     identifier: CommitId, place: Location, staged: Sequence[DeltaStaged], tails: Tails
 ) -> None:
-    """Raise UserError if the commit is not made, and files it needs are gone."""
+    """Raise UserError if the commit is yet to come, and files it needs are gone."""
     files = [file for one in staged for file in one.files]
     missing = first_gone(place, files)
     if missing and not _is_made(identifier, place, tails):
@@ -221,6 +221,6 @@ def _check_columns(
         if not same_columns(schema, one.columns) or log.partitions != one.partitions:
             raise UserError(
                 f"Delta cannot commit to {log.place.url}: the table's columns or partitions were"
-                " changed after rows were staged for it. Change them back, or start the job anew.",
+                " changed after rows were staged for it. Change them back, or start the job again.",
                 code="sink.schema_changed",
             )

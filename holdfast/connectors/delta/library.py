@@ -25,9 +25,10 @@ from holdfast.model.table import Column
 log = logging.getLogger("holdfast")
 
 CHECKPOINT_EVERY = 10
-"""After so many versions the state is written down whole, so that nobody reads a long log."""
+"""After so many versions the state is written down whole, so that no reader goes through a long
+log."""
 
-FOR_EVER = ("is not supported", "catalog-managed")
+NEVER_READ = ("is not supported", "catalog-managed")
 """What the library says where it never reads a table."""
 
 INTERVAL = "delta.checkpointInterval"
@@ -57,7 +58,7 @@ class DeltaLog:
     def create(
         cls, place: Location, schema: str, partitions: Sequence[str], properties: Mapping[str, str]
     ) -> "DeltaLog":
-        """Create the table unless somebody has."""
+        """Create the table unless it exists."""
         library = _library()
         try:
             library.DeltaTable.create(
@@ -88,7 +89,7 @@ class DeltaLog:
 
     @property
     def protocol(self) -> Any:
-        """What readers and writers of the table must know, as the library tells it."""
+        """What readers and writers of the table must know, as the library says."""
         return self._table.protocol()
 
     @property
@@ -168,7 +169,7 @@ class DeltaLog:
             found = self.load(self.place)
             if found is not None and found.version == at:
                 raise UserError(
-                    f"Delta cannot commit to {self.place.url}: {error}. Nobody else has changed"
+                    f"Delta cannot commit to {self.place.url}: {error}. No other writer has changed"
                     " the table, so trying again does not help. Change the table, or write to"
                     " another one.",
                     code="sink.commit_refused",
@@ -180,33 +181,33 @@ class DeltaLog:
         return True
 
     def shorten(self) -> None:
-        """Write the state down whole, and let go of the log that has expired."""
+        """Write the state down whole, and remove the log that has expired."""
         self._table.create_checkpoint()
         self._table.cleanup_metadata()
 
     def _write_down(self, before: int) -> None:
-        """Write the state down whole now and then, and let go of the log that has expired.
+        """Write the state down whole now and then, and remove the log that has expired.
 
-        The commit is made by now, so whatever goes wrong here is only said.
+        The commit is complete by now, so an error here is only logged.
         """
         every = self.every
-        with _only_said(self.place):
+        with _errors_logged(self.place):
             self._table.update_incremental()
             if self.version // every != before // every:
                 self.shorten()
 
 
 def shorten(place: Location) -> None:
-    """Write the state of a table down whole; whatever goes wrong is only said."""
-    with _only_said(place):
+    """Write the state of a table down whole; an error is only logged."""
+    with _errors_logged(place):
         found = DeltaLog.load(place)
         if found is not None:
             found.shorten()
 
 
 @contextmanager
-def _only_said(place: Location) -> Iterator[None]:
-    """Let what goes wrong be said, and go on."""
+def _errors_logged(place: Location) -> Iterator[None]:
+    """Log an error, and continue."""
     try:
         yield
     except (_library().exceptions.DeltaError, OSError, Unavailable) as error:
@@ -214,7 +215,7 @@ def _only_said(place: Location) -> Iterator[None]:
 
 
 def unknown(identifier: CommitId, place: Location, error: Exception) -> OutcomeUnknown:
-    """Return the error for a commit that may have been made."""
+    """Return the error for a commit whose outcome is not known."""
     return OutcomeUnknown(
         f"Delta cannot tell whether commit {identifier.number} to {place.url} was made: {error}."
         " It looks again.",
@@ -223,7 +224,7 @@ def unknown(identifier: CommitId, place: Location, error: Exception) -> OutcomeU
 
 
 def _unreadable(place: Location, error: Exception) -> HoldfastError:
-    if any(said in str(error) for said in FOR_EVER):
+    if any(said in str(error) for said in NEVER_READ):
         return UserError(
             f"Delta cannot write to {place.url}: the library that reads its log says: {error}."
             " Change the table, or write to another one.",

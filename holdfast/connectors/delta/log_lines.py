@@ -17,10 +17,10 @@ from holdfast.connectors.delta.staged_files import DeltaFile
 USER, NUMBER, WATERMARK = "holdfast.user", "holdfast.number", "holdfast.watermark"
 
 PLAIN = "/'~=!@$(),;:+&"
-"""What the library leaves as it is in a path, beside letters and digits."""
+"""What the library leaves as it is in a path, as well as letters and digits."""
 
 SKIPPED = (b'{"add":', b'{"remove":', b'{"commitInfo":', b'{"cdc":')
-"""How lines begin that change neither the columns nor anybody's number."""
+"""How lines begin that change neither the columns nor the number of any user."""
 
 
 def facts(identifier: CommitId) -> dict[str, str]:

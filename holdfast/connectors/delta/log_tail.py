@@ -4,8 +4,8 @@ The library reads every file of a table before each commit, so a commit costs mo
 runs.  A tail is read by the library once; from then on it is brought up to date by reading the
 versions that came in since, and a commit costs the same however large the table is.
 
-A version is a file that only one committer can make: a draft is written beside it, and a hard link
-gives the draft the version's name unless somebody has taken it.
+A version is a file that only one committer can create: a draft is written next to it, and a hard
+link gives the draft the version's name unless the name is taken.
 """
 
 import errno
@@ -32,7 +32,8 @@ WRITER_FEATURES = frozenset({"appendOnly", "invariants", "timestampNtz"})
 LINK_REFUSED = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 Stamp = tuple[int, int, int]
-"""Which file it is, when it was written, and its length: a log made anew has other ones."""
+"""Which file it is, when it was written, and its length: a log that was created again has other
+ones."""
 
 
 class CannotLink(Exception):
@@ -40,7 +41,7 @@ class CannotLink(Exception):
 
 
 class Astray(Exception):
-    """The log is not the one that was read, and has to be read anew."""
+    """The log is not the one that was read, and has to be read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Tail:
         )
 
     def advanced(self) -> "Tail":
-        """Return the tail with what came in since.  Raises Astray if the log must be read anew."""
+        """Return the tail with what came in since.  Raises Astray if the log must be read again."""
         self.check()
         found = self
         while True:
@@ -91,7 +92,7 @@ class Tail:
             raise Astray
 
     def committed(self, content: bytes, number: int) -> "Tail | None":
-        """Make the next version; None if somebody was faster.
+        """Write the next version; None if another committer was faster.
 
         Raises CannotLink or Astray if nothing was committed, or not to the log that readers see.
         Any OSError leaves open whether it was.
@@ -99,8 +100,8 @@ class Tail:
         draft = self.folder / f"_commit_{uuid.uuid4().hex}.json.tmp"  # as the library names its own
         try:
             stamp = _drafted(draft, content)
-            # After the draft is there: whoever removes the table now removes the draft, too, and
-            # the link fails.
+            # After the draft is there: a process that removes the table now removes the draft, too,
+            # and the link fails.
             self.check()
             if not _linked(draft, _named(self.folder, self.version + 1)):
                 return None
@@ -110,8 +111,8 @@ class Tail:
         _sync_folder(self.folder)
         if _checkpoint(self.folder) > self.version:
             # Others have come this far while we were paused, and have removed the versions that a
-            # checkpoint covers.  Ours filled a gap in what they removed, where nobody looks; or it
-            # is in that checkpoint.  The library knows.
+            # checkpoint covers.  Ours filled a gap in what they removed, where no reader looks; or
+            # it is in that checkpoint.  The library knows.
             raise Astray
         return replace(self, version=self.version + 1, number=number, stamp=stamp)
 

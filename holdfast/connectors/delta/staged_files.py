@@ -61,7 +61,7 @@ def file_of(part: ParquetPart, number: int, folder: str, kinds: Mapping[str, str
     """Return how a staged file will be added to the table; `kinds`: by what it is partitioned."""
     texts = zip(kinds.items(), value_texts(part.partition), strict=True)
     values = {key: log_value(text, kind) for (key, kind), text in texts}
-    # The log tells the values; but some readers take them from the folders, named as Hive does.
+    # The log has the values; but some readers take them from the folders, named as Hive does.
     pieces = [f"{escaped(k)}={NULL_FOLDER if v is None else escaped(v)}" for k, v in values.items()]
     where = "/".join(pieces)
     if any(len(piece.encode()) > FOLDER_MAX for piece in pieces):

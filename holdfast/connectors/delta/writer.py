@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Anew:
-    """A table as it will be once the first commit has made it anew; its partitions stay."""
+    """A table as it will be once the first commit has recreated it; its partitions stay."""
 
     schema: str
     partitions: list[str]
@@ -87,7 +87,7 @@ class DeltaSink(Sink[DeltaSinkOptions]):
     overlaps = True
 
     notes = """\
-Commits are made by the leader: files are added, and the job's number is written down, in one
+The leader commits: files are added, and the job's number is written down, in one
 version of the table. Its commit info has `holdfast.user`, `holdfast.number` and, where one is
 known, `holdfast.watermark`. Delta has no tags, so savepoints get none: the version of a savepoint
 is the one whose `holdfast.number` is the savepoint's checkpoint, or the last one below it.
@@ -107,7 +107,7 @@ vectors, the change data feed and append-only tables are written to as they are.
     def __init__(self, options: DeltaSinkOptions, context: PluginContext) -> None:
         super().__init__(options, context)
         self._tails = Tails()
-        self._keeps: set[str] = set()  # tables whose columns are not this life's to choose
+        self._keeps: set[str] = set()  # tables whose columns this incarnation may not choose
 
     @classmethod
     def lacks(cls, options: DeltaSinkOptions, spark: Mapping[str, str]) -> Iterator[str]:
@@ -140,7 +140,7 @@ vectors, the change data feed and append-only tables are written to as they are.
             to_delta([c for c in table.columns if c.type != UNKNOWN], about)
 
     def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
-        """Open each table that is there; else see whether it can be made."""
+        """Open each table that is there; else see whether it can be created."""
         for table in tables:
             options = self.options_for(table)
             yield from problems_of(
@@ -186,7 +186,7 @@ vectors, the change data feed and append-only tables are written to as they are.
     def listen(self, commit: CommitEvent, state: Plain) -> Plain:
         """Mark the partitions that are done."""
         touched = {p: None for c in commit.committables for p in _partitions(c)}
-        return MarkDone(self.options, self._place).heard(commit, touched, state)
+        return MarkDone(self.options, self._place).after_commit(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove what is staged for a job, or for former attempts of a task of it."""
@@ -208,7 +208,7 @@ vectors, the change data feed and append-only tables are written to as they are.
         if log is None and (not mode.creates or not table.columns):
             return None  # only the rows will tell
         if log is None and not make:
-            return None  # `refuse` has said what cannot be made
+            return None  # `refuse` has said what cannot be created
         if log is None:
             log = self._create(table, options)
         due, mark = mode_of(mode, options.data_save_mode), mark_of(opening.life)
@@ -234,7 +234,7 @@ vectors, the change data feed and append-only tables are written to as they are.
     def _anew(
         self, log: DeltaLog | TailLog, table: Table, options: DeltaSinkOptions, mark: str
     ) -> Anew | None:
-        """Return the table as the first commit will make it anew; None if it is as it stays."""
+        """Return the table as the first commit will recreate it; None if it stays as it is."""
         if not _makes_anew(options) or str(table.path) in self._keeps or log.last(mark) >= 0:
             return None
         schema = to_delta(table.columns, f"Delta cannot create {options.url}")
@@ -288,7 +288,7 @@ vectors, the change data feed and append-only tables are written to as they are.
             place.remove(folder)
             return
         staged = DeltaStaged(
-            url=place.plain_url,  # absolute: a commit may be made in another working folder
+            url=place.plain_url,  # absolute: the commit may run in another working folder
             folder=folder,
             columns=_columns(log, ready.table.names),
             partitions=log.partitions,

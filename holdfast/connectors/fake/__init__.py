@@ -1,1 +1,1 @@
-"""FakeSource: rows made up inside Spark.  Read `source.py` first, then `values.py`."""
+"""FakeSource: rows invented inside Spark.  Read `source.py` first, then `values.py`."""

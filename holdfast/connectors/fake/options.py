@@ -23,7 +23,7 @@ _ANY_TIME = datetime(2000, 1, 1)
 
 @options
 class FakeRow:
-    """One row that is given, not made up."""
+    """One row that is given, not invented."""
 
     #: What the row says of itself.  Any other than INSERT makes the table a changelog.
     kind: Literal["INSERT", "UPDATE_BEFORE", "UPDATE_AFTER", "DELETE"] = "INSERT"
@@ -53,11 +53,11 @@ class FakeTable:
     bytes_length: int = option(5, key="bytes.length", at_least=0)
     #: Letters of each string; a column's own columnLength wins.
     string_length: int = option(5, key="string.length", at_least=0)
-    #: How strings are made: random letters, or one of string.template.
+    #: How strings are chosen: random letters, or one of string.template.
     string_mode: Mode = option("range", key="string.fake.mode")
     #: Strings to choose from.
     string_template: list[str] | None = option(None, key="string.template")
-    #: How tinyint values are made: in a range, or one of tinyint.template.
+    #: How tinyint values are chosen: in a range, or one of tinyint.template.
     tinyint_mode: Mode = option("range", key="tinyint.fake.mode")
     #: The least tinyint.
     tinyint_min: int = option(0, key="tinyint.min")
@@ -65,7 +65,7 @@ class FakeTable:
     tinyint_max: int = option(127, key="tinyint.max")
     #: Tinyint values to choose from.
     tinyint_template: list[int] | None = option(None, key="tinyint.template")
-    #: How smallint values are made: in a range, or one of smallint.template.
+    #: How smallint values are chosen: in a range, or one of smallint.template.
     smallint_mode: Mode = option("range", key="smallint.fake.mode")
     #: The least smallint.
     smallint_min: int = option(0, key="smallint.min")
@@ -73,7 +73,7 @@ class FakeTable:
     smallint_max: int = option(32767, key="smallint.max")
     #: Smallint values to choose from.
     smallint_template: list[int] | None = option(None, key="smallint.template")
-    #: How int values are made: in a range, or one of int.template.
+    #: How int values are chosen: in a range, or one of int.template.
     int_mode: Mode = option("range", key="int.fake.mode", aliases=("int.fake.template",))
     #: The least int.
     int_min: int = option(0, key="int.min")
@@ -81,7 +81,7 @@ class FakeTable:
     int_max: int = option(2**31 - 1, key="int.max")
     #: Int values to choose from.
     int_template: list[int] | None = option(None, key="int.template")
-    #: How bigint values are made: in a range, or one of bigint.template.
+    #: How bigint values are chosen: in a range, or one of bigint.template.
     bigint_mode: Mode = option("range", key="bigint.fake.mode")
     #: The least bigint.
     bigint_min: int = option(0, key="bigint.min")
@@ -89,7 +89,7 @@ class FakeTable:
     bigint_max: int = option(2**63 - 1, key="bigint.max")
     #: Bigint values to choose from.
     bigint_template: list[int] | None = option(None, key="bigint.template")
-    #: How float values are made: in a range, or one of float.template.
+    #: How float values are chosen: in a range, or one of float.template.
     float_mode: Mode = option("range", key="float.fake.mode")
     #: The least float.
     float_min: float = option(0.0, key="float.min")
@@ -97,7 +97,7 @@ class FakeTable:
     float_max: float = option(FLOAT_MAX, key="float.max")
     #: Float values to choose from.
     float_template: list[float] | None = option(None, key="float.template")
-    #: How double values are made: in a range, or one of double.template.
+    #: How double values are chosen: in a range, or one of double.template.
     double_mode: Mode = option("range", key="double.fake.mode")
     #: The least double.
     double_min: float = option(0.0, key="double.min")
@@ -222,11 +222,14 @@ class FakeOptions(FakeTable):
             yield from super().problems()
             return
         if self.schema or self.rows:
-            yield "tables_configs", "give schema and rows inside tables_configs, not beside it."
+            yield "tables_configs", "give schema and rows inside tables_configs, not next to it."
         paths = [str(t.schema.table.path) for t in self.tables_configs if t.schema]
         for path in sorted({p for p in paths if paths.count(p) > 1}):
-            named = f"schema.table = '{path}' stands" if path else "a schema without 'table' stands"
-            yield "tables_configs", f"{named} more than once. Give each table a path of its own."
+            named = f"schema.table = '{path}' is" if path else "a schema without 'table' is"
+            yield (
+                "tables_configs",
+                f"{named} given more than once. Give each table a path of its own.",
+            )
 
     @property
     def tables(self) -> tuple[FakeTable, ...]:

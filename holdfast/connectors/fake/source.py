@@ -1,4 +1,4 @@
-"""FakeSource: rows made up inside Spark, for trying things out.
+"""FakeSource: rows invented inside Spark, for trying things out.
 
 Each of a job's parallel readers has `split.num` splits of the table's rows, as in SeaTunnel, and
 is one Spark partition.  A job that makes no checkpoints reads all splits as one slice; any other
@@ -50,7 +50,7 @@ schema { fields { id = bigint, name = string } }
 
     @classmethod
     def basis(cls, options: FakeOptions, mode: Mode, parallelism: int) -> Mapping[str, Plain]:
-        """Return what rounds are made of: a position counts those of all readers and tables."""
+        """Return what rounds depend on: a position counts those of all readers and tables."""
         return {
             "parallelism": parallelism,
             "row.num": [t.row_num for t in options.tables],

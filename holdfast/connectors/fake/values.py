@@ -1,4 +1,4 @@
-"""Made-up values as Spark SQL expressions over a row's number.
+"""Invented values as Spark SQL expressions over a row's number.
 
 Every value is a function of the job, the table, the row's number and the place in the row, never
 of a partition or a clock: a slice that is read again holds the same rows.  `Draw` gives random
@@ -42,7 +42,8 @@ PAIRS_SQL = f"split('{','.join(a + b for a in _LETTERS for b in _LETTERS)}', ','
 class Draw:
     """A source of random bits for one place in a row.
 
-    `path` tells the place from all others; `loops` are the variables of the loops around it.
+    `path` distinguishes the place from all others; `loops` are the variables of the loops around
+    it.
     """
 
     path: str
@@ -198,7 +199,7 @@ class Values:
         return arrays[0] if kind.kind == "array" else _distinct_map(*arrays)
 
     def _many(self, size: int, weight: int, draw: Draw, make: Callable[[Draw], str]) -> str:
-        """Return an array of `size` values, each made from a draw of its own."""
+        """Return an array of `size` values, each from a draw of its own."""
         if size * weight <= EXPANDED_MAX:
             return f"array({', '.join(make(draw.at(i)) for i in range(size))})"
         variable = f"x{len(draw.loops)}"

@@ -109,7 +109,8 @@ def _scalar(value: str, here: Type, wanted: Type, where: CastPlace) -> str:
         case "date", "timestamp" | "timestamp_tz":
             return plain
         case "timestamp", "time":
-            # Whoever declares a moment as a time of day asks for that part; SeaTunnel's files do.
+            # A file that declares a moment as a time of day asks for that part; SeaTunnel's files
+            # do.
             return plain
         case "bytes", "string":
             return _checked(f"is_valid_utf8({plain})", plain, value, wanted, where)

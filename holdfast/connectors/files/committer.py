@@ -1,10 +1,10 @@
-"""Bring staged files into sight: each commit once, whoever calls it and however often.
+"""Bring staged files into sight: each commit once, whichever process calls it, however often.
 
 A commit is first written down, under a name that only one process can create, and then rolled
 forward file by file.  A file is moved by giving it a second name and taking the first away, which
 never overwrites a file of somebody else.  Spark, Hive and SeaTunnel do not look into `.holdfast`.
 
-    <path>/.holdfast/<staging>/...            staged, nobody sees it
+    <path>/.holdfast/<staging>/...            staged, out of sight
     <path>/.holdfast/commits/<user>-<number>  what a commit moves where; done or not
 """
 
@@ -76,7 +76,7 @@ class CommitLogEntry:
 
 
 def look_at(order: FolderOrder) -> OpenedFolder:
-    """Return what a life found in a folder of files."""
+    """Return what an incarnation found in a folder of files."""
     return look(order, partial(data_exists, "LocalFile", what="files"))
 
 
@@ -127,7 +127,7 @@ class _Log:
         self.path = self.folder / f"{self.user}-{identifier.number}"
 
     def check(self, staged: Sequence[StagedFiles]) -> None:
-        """Raise UserError if what this commit needs is gone, and the commit is not made."""
+        """Raise UserError if what this commit needs is gone, and the commit is yet to come."""
         missing = None if self.path.exists() else _first_missing(self.root, staged)
         if missing:
             self._done_by_others(missing)
@@ -201,9 +201,9 @@ class _Log:
         return entry
 
     def _done_by_others(self, missing: tuple[str, str]) -> CommitLogEntry | None:
-        """Return the entry, or None, of a commit that somebody has made since we looked.
+        """Return the entry, or None, of a commit that another process has finished since we looked.
 
-        Raises UserError if nobody has: then what was staged is lost, and nothing of it shows.
+        Raises UserError if none has: then what was staged is lost, and nothing of it shows.
         """
         if self._others()[1]:
             return None

@@ -1,4 +1,4 @@
-"""Which of a table's declared columns are read, and where in a row each stands."""
+"""Which of a table's declared columns are read, and where in a row each is."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Which files a table is made of: listing, filters, and the partition values in their paths."""
+"""Which files a table has: listing, filters, and the partition values in their paths."""
 
 import fcntl
 import os
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.connectors.files.source_options import FileTable
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""The folder name that stands for a null partition value."""
+"""The folder name of a null partition value."""
 
 MOUNTS = Path("/proc/self/mountinfo")
 EXACT = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs", "overlay"})
@@ -28,7 +28,7 @@ EXACT = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs
 MARKS = frozenset(
     {"_SUCCESS", "_metadata", "_common_metadata", "_temporary", "_delta_log", "_spark_metadata"}
 )
-"""Names of files and folders that other engines keep beside data."""
+"""Names of files and folders that other engines keep next to data."""
 
 _QUOTED = re.compile(r"\\Q(.*?)(?:\\E|$)", re.DOTALL)
 
@@ -149,10 +149,11 @@ def _times_tell(device: int) -> bool:
 
 
 def came_whole(file: FoundFile) -> bool:
-    """Say whether a file was moved into place, and nobody has it open to write more.
+    """Say whether a file was moved into place, and no process has it open to write more.
 
-    The kernel gives a read lease only on a file that nobody can write to.  Who cannot tell says no:
-    the file's owner is somebody else, the file system has no leases, the file is gone.
+    The kernel gives a read lease only on a file that no process can write to.  Where that cannot be
+    found out, the answer is no: the file has another owner, the file system has no leases, the file
+    is gone.
     """
     if not file.moved:
         return False
@@ -161,7 +162,7 @@ def came_whole(file: FoundFile) -> bool:
     except OSError:
         return False
     try:
-        # Somebody who opens the file just now is reported by a signal: by one that ends nobody.
+        # A process that opens the file just now is reported by a signal: one that ends no process.
         fcntl.fcntl(number, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(number, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(number, fcntl.F_SETLEASE, fcntl.F_UNLCK)

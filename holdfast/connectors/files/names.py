@@ -50,7 +50,7 @@ def file_name(expression: str, transaction: str, unique: str, now: datetime, pat
 def partition_folder(expression: str, keys: Sequence[str], values: Sequence[str]) -> str:
     """Return the folder of one partition; `values` are escaped already.
 
-    The usual expression stands for `key=value/` as many times as there are keys.
+    The usual expression means `key=value/` as many times as there are keys.
     """
     if not expression.strip() or "..." in expression:
         expression = "/".join(f"${{k{i}}}=${{v{i}}}" for i in range(len(keys)))
@@ -68,7 +68,7 @@ def partition_folder(expression: str, keys: Sequence[str], values: Sequence[str]
 
 
 def _harmless(part: str) -> str:
-    """Return a folder name that does not lead out of the folder it stands in, nor hide itself."""
+    """Return a folder name that does not lead out of the folder it is in, nor hide itself."""
     if part in (".", ".."):
         return part.replace(".", "%2E")
     return part

@@ -1,10 +1,10 @@
-"""What a life of a job does to a folder before its first rows show: once, whoever commits them.
+"""What an incarnation of a job does to a folder, once, before its first rows show.
 
 The files that are to go are listed once, in a file that only one process can make, and only what it
 lists is ever removed, and only as long as it is the same file.  So a commit that is repeated, or
 one that wakes when the job is long over, removes nothing that came later.
 
-    <path>/.holdfast/opened/<life>   what a life has found here, and whether it is gone
+    <path>/.holdfast/opened/<life>   what an incarnation has found here, and whether it is gone
 """
 
 import contextlib
@@ -26,7 +26,7 @@ HIDDEN = ".holdfast"
 OPENED = "opened"
 VERSION = 1
 KEPT_S = 7 * 24 * 3600
-"""How long it is remembered what a life did that was over then."""
+"""How long it is remembered what an incarnation did that has ended."""
 
 Mode = Literal["clear", "empty", "ignore"]
 """Remove what is there, refuse if there is anything, or show nothing if there is anything."""
@@ -34,12 +34,12 @@ Mode = Literal["clear", "empty", "ignore"]
 Refuse = Callable[[Path], UserError]
 
 Seen = tuple[str, int, int, int]
-"""A file below the folder, and what tells it from another one of its name."""
+"""A file below the folder, and what distinguishes it from another one of its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderOrder:
-    """What is to be done to a folder, for which life."""
+    """What is to be done to a folder, for which incarnation (`life`)."""
 
     root: str
     life: str
@@ -52,13 +52,14 @@ class FolderOrder:
 
     @classmethod
     def of(cls, committable: Committable) -> "FolderOrder":
-        """Read what `committable` made."""
+        """Read what `committable` wrote."""
         return cls(**order_content(committable, VERSION))
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedFolder:
-    """A folder as a life found it: the files that are to go, or that keep it from writing."""
+    """A folder as an incarnation found it: the files that are to go, or that keep it from
+    writing."""
 
     files: list[Seen]
     ignored: bool = False
@@ -67,7 +68,8 @@ class OpenedFolder:
 
     @property
     def names(self) -> set[str]:
-        """The names that no file of this life may take: whoever still clears would remove it."""
+        """Names that no file of this incarnation may take: one that still clears would remove
+        it."""
         return {name for name, *_ in self.files}
 
     @classmethod
@@ -89,7 +91,7 @@ def _everything(_name: str) -> bool:
 def look(
     order: FolderOrder, refuse: Refuse, is_data: Callable[[str], bool] = _everything
 ) -> OpenedFolder:
-    """Return what a life found in a folder; the first process to write it down decides.
+    """Return what an incarnation found in a folder; the first process to write it down decides.
 
     Raises what `refuse` returns where there should have been nothing.
     """
@@ -121,7 +123,7 @@ def look(
 
 
 def clear(order: FolderOrder, opened: OpenedFolder) -> None:
-    """Remove the files that a life found, unless that was done."""
+    """Remove the files that an incarnation found, unless that was done."""
     if opened.done:
         return
     root = Path(order.root)
@@ -139,7 +141,7 @@ def clear(order: FolderOrder, opened: OpenedFolder) -> None:
 
 
 def forget_old(root: Path, needed: Callable[[str], bool]) -> None:
-    """Forget lives that were over long ago; `needed` says which are not."""
+    """Forget incarnations that ended long ago; `needed` says which are not."""
     oldest = time.time() - KEPT_S
     for path in (root / HIDDEN / OPENED).glob("*"):
         with contextlib.suppress(FileNotFoundError):

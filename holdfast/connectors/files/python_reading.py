@@ -168,7 +168,7 @@ def _binary(reading: Reading, data: Any, name: str) -> Iterator[tuple[Any, ...]]
 
 
 def _relative(reading: Reading, path: str, member: str) -> str:
-    """Return where a file stands below the folder that is read; `member` is in an archive there."""
+    """Return where a file is below the folder that is read; `member` is in an archive there."""
     below = path.removeprefix(reading.root).lstrip("/") or path.rsplit("/", 1)[-1]
     if reading.archive is Archive.NONE:
         return below

@@ -210,7 +210,7 @@ class _Binary:
                 if part != made[name]:
                     raise UserError(
                         f"LocalFile cannot put {name} together: part {made[name]} is missing or"
-                        f" stands twice (found part {part})."
+                        f" is there twice (found part {part})."
                     )
                 assert file is not None
                 file.write(row["data"])

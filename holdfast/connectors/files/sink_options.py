@@ -39,7 +39,7 @@ class LocalFileSinkOptions(MarkDoneOptions):
     file_name_expression: str = TRANSACTION
     filename_time_format: str = "yyyy.MM.dd"  #: How `${now}` is written, as a Java pattern.
     filename_extension: str | None = None  #: How file names end, instead of `.csv` and its like.
-    #: What stands between two fields of a line: `\001` for text and `,` for csv by default.
+    #: The text between two fields of a line: `\001` for text and `,` for csv by default.
     field_delimiter: str | None = option(None, aliases=("delimiter",))
     row_delimiter: str = "\n"  #: What ends a line.
     have_partition: bool = False  #: Whether files are put into folders; `partition_by` decides.
@@ -117,7 +117,7 @@ class LocalFileSinkOptions(MarkDoneOptions):
         if kind is FileFormat.BINARY and self.create_empty_file_when_no_data:
             yield (
                 "create_empty_file_when_no_data",
-                "binary files are copies: none can be made up where there is no data.",
+                "binary files are copies: none can be invented where there is no data.",
             )
         if kind is FileFormat.BINARY and self.partition_by:
             yield "partition_by", "binary files keep their own folders; remove partition_by."
@@ -161,7 +161,7 @@ class LocalFileSinkOptions(MarkDoneOptions):
 
     @property
     def codec(self) -> Codec:
-        """How files are compressed; none where nobody said."""
+        """How files are compressed; none by default."""
         return self.compress_codec or Codec.NONE
 
     @property
@@ -173,7 +173,7 @@ class LocalFileSinkOptions(MarkDoneOptions):
 
     @property
     def delimiter(self) -> str:
-        """What stands between two fields of a line."""
+        """The text between two fields of a line."""
         if self.field_delimiter is not None:
             return self.field_delimiter
         return "," if self.format is FileFormat.CSV else TEXT_DELIMITER

@@ -48,8 +48,9 @@ BINARY_COLUMNS: tuple[Column, ...] = (
 class LocalFileSource(Source[LocalFileSourceOptions]):
     """Rows of files on this machine.
 
-    A bounded job reads the files it finds; a streaming one goes on to look for new ones.  One that
-    was moved into place is read at once, one that was written there after a second without a write.
+    A bounded job reads the files it finds; a streaming one continues to look for new ones.  One
+    that was moved into place is read at once, one that was written there after a second without a
+    write.
     """
 
     name = "LocalFile"
@@ -79,7 +80,7 @@ schema { fields { id = bigint, name = string } }
     ) -> Mapping[str, Plain]:
         """Return which files there are to read, and whether by name or by age.
 
-        A position tells tables by their place in the job file, and files by path or age.  A file
+        A position knows tables by their place in the job file, and files by path or age.  A file
         that a filter left out before would count as read.
         """
         looks, paths = _looks(options.discovery_mode, mode), [t.path for t in options.tables]
@@ -189,5 +190,5 @@ schema { fields { id = bigint, name = string } }
 
 
 def _looks(given: str | None, mode: Mode) -> str:
-    """Return whether files are read once, or looked for for ever."""
+    """Return whether files are read once, or looked for without end."""
     return "continuous" if mode is Mode.STREAMING and given != "once" else "once"

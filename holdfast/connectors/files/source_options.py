@@ -41,9 +41,9 @@ class FileTable:
     schema: Schema | None = None
     #: The columns to keep, in this order; all of them by default.
     read_columns: list[str] | None = None
-    #: What stands between two fields of a line: `\001` for text and `,` for csv by default.
+    #: The text between two fields of a line: `\001` for text and `,` for csv by default.
     field_delimiter: str | None = option(None, aliases=("delimiter",))
-    row_delimiter: str = "\n"  #: What stands between two lines; also ends `\r` and `\r\n` if `\n`.
+    row_delimiter: str = "\n"  #: The text between two lines; also ends `\r` and `\r\n` if `\n`.
     #: Turn folders such as `day=2024-01-31` into text columns of the rows below them.
     parse_partition_from_path: bool = True
     read_partitions: list[str] | None = None  #: Read only files whose path has one of these in it.
@@ -69,7 +69,7 @@ class FileTable:
     #: How many bytes a row of a csv or text file may have: a quote that is never closed takes in
     #: the rows behind it.
     max_line_size: int = option(64 << 20, at_least=1)
-    null_format: str | None = None  #: The text that stands for null.
+    null_format: str | None = None  #: The text that means null.
     #: What to do with a row that does not fit: too few or too many fields, a value that is none of
     #: its type, bytes that are no text.  FAIL ends the job and says where the row is; SKIP leaves
     #: it out and counts it as rejected.
@@ -158,7 +158,7 @@ class FileTable:
             if sign and (len(sign) != 1 or not " " < sign <= "~"):
                 yield name, f"{name} must be a single ASCII character that can be seen."
             elif sign and (sign in self.delimiter or sign in self.row_delimiter):
-                yield name, f"{name} = {sign} is part of what stands between fields or lines."
+                yield name, f"{name} = {sign} is part of the text between fields or lines."
         if not self.row_delimiter or not self.delimiter:
             yield "field_delimiter", "field_delimiter and row_delimiter must not be empty."
         elif self.delimiter in ("\r", "\n", "\0") or self.delimiter == self.row_delimiter:
@@ -184,7 +184,7 @@ class FileTable:
             try:
                 filter_pattern(self.file_filter_pattern)
             except re.error as error:
-                yield "file_filter_pattern", f"file_filter_pattern is no good pattern: {error}."
+                yield "file_filter_pattern", f"file_filter_pattern is not a valid pattern: {error}."
         for name in ("file_filter_modified_start", "file_filter_modified_end"):
             text = getattr(self, name)
             if text and parse_time(text) is None:
@@ -203,7 +203,7 @@ class FileTable:
 
     @property
     def delimiter(self) -> str:
-        """What stands between two fields of a line."""
+        """The text between two fields of a line."""
         if self.field_delimiter is not None:
             return self.field_delimiter
         return "," if self.format is FileFormat.CSV else TEXT_DELIMITER
@@ -227,8 +227,8 @@ class LocalFileSourceOptions(FileTable):
 
     #: Several tables: a list of blocks, each with the options of one.
     tables_configs: list[FileTable] | None = option(None, identity=True)
-    #: Whether to look for new files for ever (`continuous`) or to read what is there (`once`).
-    #: By default a STREAMING job looks for ever and a BATCH job does not.
+    #: Whether to look for new files without end (`continuous`) or to read what is there (`once`).
+    #: By default a STREAMING job does and a BATCH job does not.
     discovery_mode: Literal["once", "continuous"] | None = None
 
     def problems(self) -> Iterator[tuple[str, str]]:

@@ -83,7 +83,7 @@ def at_rows(
 def row_starts(path: str, places: Sequence[int], dialect: Dialect) -> dict[int, int]:
     """Return where the first row begins that does not begin before each place of a file.
 
-    Quotes are followed from the file's begin: nothing else tells whether a line is inside of them.
+    Quotes are followed from the file's begin: nothing else shows whether a line is inside of them.
     """
     if not places:
         return {}

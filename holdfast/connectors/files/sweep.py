@@ -1,7 +1,7 @@
 """Remove what was staged and will never be committed.
 
-What a commit has written down and not yet moved is never touched: whoever rolls that commit forward
-needs it.  Symbolic links are not followed: what lies behind them is not ours.
+What a commit has written down and not yet moved is never touched: the process that rolls that
+commit forward needs it.  Symbolic links are not followed: what lies behind them is not ours.
 """
 
 import errno

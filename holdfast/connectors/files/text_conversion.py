@@ -88,7 +88,7 @@ def arrow_type(kind: Type) -> Any:
 def column_of(texts: Any, kind: Type, spelling: Spelling) -> Any:
     """Return a column of texts as values; blank ones are null, except as strings and bytes.
 
-    Raises ValueError if one of them is no value of the type; `value_of` tells which.
+    Raises ValueError if one of them is no value of the type; `value_of` says which.
     """
     if kind.kind == "string":
         return texts
@@ -99,7 +99,7 @@ def column_of(texts: Any, kind: Type, spelling: Spelling) -> Any:
 
 
 def value_of(text: str | None, kind: Type, spelling: Spelling = USUAL) -> Any:
-    """Return the value a text stands for.  Raises ValueError if it is none of its type."""
+    """Return the value of a text.  Raises ValueError if it is none of its type."""
     if text is None or kind.kind == "null":
         return None
     if kind.kind == "string":

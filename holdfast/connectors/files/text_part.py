@@ -1,4 +1,4 @@
-"""A text to read, or a part of one, as UTF-8: one byte stands between fields, and LF ends rows.
+"""A text to read, or a part of one, as UTF-8: one byte separates fields, and LF ends rows.
 
 A delimiter of several bytes becomes a control character.  Where the text has that character, it
 becomes a byte that UTF-8 never has; `restore` turns both back in values.  Bytes that are not of the
@@ -37,7 +37,7 @@ class Recoding:
 
     @property
     def between(self) -> int:
-        """The byte that stands between two fields afterwards."""
+        """The byte that separates two fields afterwards."""
         if len(self.delimiter) == 1:
             return self.delimiter[0]
         return next(c for c in _CONTROLS if c not in self.delimiter + self.row_end)
@@ -193,7 +193,7 @@ def part_of(path: str, first: int, end: int, recoding: Recoding) -> TextPart:
 
 
 def texts_in(path: str, packing: Packing, recoding: Recoding) -> Iterator[TextPart]:
-    """Yield each text in a file.  The first reading of one goes on where this stands."""
+    """Yield each text in a file.  The first reading of one continues from here."""
     for place, found in texts(path, packing):
         left = [found]
 

@@ -253,7 +253,7 @@ def _map(kind: Type, writing: TextNotation, level: int) -> Callable[[str], Any]:
             if (known := key(name)) is not None:
                 found.append((known, value(rest)))
         if len({str(k) for k, _ in found}) < len(found):
-            raise ValueError("a key stands twice")
+            raise ValueError("a key is there twice")
         return found
 
     return read
@@ -299,7 +299,7 @@ def _finite(text: str) -> float:
 
 
 def _element(number: Any) -> float:
-    """Return an element of a vector: it must fit a float, which `pack` tells."""
+    """Return an element of a vector: it must fit a float, which `pack` finds out."""
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise ValueError(str(number))
     try:

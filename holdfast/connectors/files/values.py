@@ -11,7 +11,7 @@ from holdfast.connectors.json_text import NO_ROW, instant_text, json_ready, text
 from holdfast.model.types import Type, quote
 
 SEPARATORS = tuple(chr(n) for n in range(1, 9))
-"""What stands between the parts of nested values, outermost first."""
+"""The separators of the parts of nested values, outermost first."""
 
 DATE, DATETIME, TIME = "yyyy-MM-dd", "yyyy-MM-dd HH:mm:ss", "HH:mm:ss"
 
@@ -40,7 +40,7 @@ def named(kind: Type) -> str:
 
 
 def value_sql(text: str, kind: Type, place: str, stage: str, column: str, row: str = NO_ROW) -> str:
-    """Return SQL for the value that a text stands for; blank ones are null.
+    """Return SQL for the value of a text; blank ones are null.
 
     One that is no value ends the job; `place` is SQL for where it is, `row` for its row.
     """
@@ -181,7 +181,7 @@ class Quoting:
         return "".join(sorted({*self.delimiter, *self.row_delimiter, *'"\r\n'}))
 
     def quoted(self, text: str) -> str:
-        """Return a text as it stands in a row."""
+        """Return a text as a row has it."""
         if self.always or any(mark in text for mark in self.marks):
             return '"' + text.replace('"', '""') + '"'
         return text

@@ -84,7 +84,7 @@ file_format_type = parquet
             layout_of(options, table.names, table)
 
     def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
-        """See whether folders can be made and written, and what the save modes say of them."""
+        """See whether folders can be created and written, and what the save modes say of them."""
         for options in {o.root: o for o in map(self.options_for, tables)}.values():
             yield from look_at_folder(options)
         if not tables:
@@ -118,7 +118,7 @@ file_format_type = parquet
                 if one:
                     committables.append(one)
         except BaseException:
-            self.abort(committables)  # nobody will hear of them
+            self.abort(committables)  # no checkpoint will name them
             raise
         return committables
 
@@ -140,7 +140,7 @@ file_format_type = parquet
         """Mark the partitions that are done."""
         keys = self.options.partition_by or ()
         touched = {p: None for c in commit.committables for p in _partitions(c, keys)}
-        return MarkDone(self.options, Location).heard(commit, touched, state)
+        return MarkDone(self.options, Location).after_commit(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove what is staged for a job, or for former attempts of a task of it."""
@@ -193,7 +193,7 @@ def _renames(
     staging: Staging,
     first: int,
 ) -> list[tuple[str, str]]:
-    """Return (staged, final) paths; part numbers go on where another table's ended."""
+    """Return (staged, final) paths; part numbers continue where another table's ended."""
     if options.format is FileFormat.BINARY:
         return [(p.path, p.path) for p in parts]
     transaction = "_".join(
@@ -275,7 +275,7 @@ def _why(error: OSError, root: Path) -> str:
 
 
 def look_at_folder(options: LocalFileSinkOptions) -> Iterator[str]:
-    """Yield why the folder cannot be made or written; nothing is made."""
+    """Yield why the folder cannot be created or written; nothing is created."""
     root = Path(options.root)
     yield from problems_of(
         partial(_refuse_root, root, options),
@@ -285,7 +285,7 @@ def look_at_folder(options: LocalFileSinkOptions) -> Iterator[str]:
 
 
 def _check_readable(root: Path, options: LocalFileSinkOptions) -> None:
-    """Raise UserError for what the save modes forbid, or if nobody can tell."""
+    """Raise UserError for what the save modes forbid, or if the folder cannot be listed."""
     try:
         _check_modes(root, options, "")
     except OSError as error:
@@ -311,7 +311,7 @@ def _check_modes(root: Path, options: LocalFileSinkOptions, life: str) -> None:
             " is ERROR_WHEN_SCHEMA_NOT_EXIST. Create it, or choose another mode.",
             code="sink.schema_missing",
         )
-    # What is there may be this life's own, through another sink: in that order.
+    # What is there may come from another sink of this incarnation: look in that order.
     if mode_of(options) == "empty" and has_data(root) and OpenedFolder.find(root, life) is None:
         raise data_exists("LocalFile", root, "files")
 

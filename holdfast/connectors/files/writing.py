@@ -292,7 +292,8 @@ def _writing(options: "LocalFileSinkOptions", columns: list[tuple[str, Type]]) -
 
 
 def _folder_text(value: str, kind: Type) -> str:
-    """Return SQL for the text that a folder is named by; one mark before it tells '' from null."""
+    """Return SQL for the text that a folder is named by; one mark before it distinguishes '' from
+    null."""
     text = f"CAST({value} AS STRING)"
     if kind.kind == "timestamp":
         text = f"replace({text}, ' ', 'T')"

@@ -56,7 +56,7 @@ def look_around_warehouse(options: IcebergSinkOptions) -> list[str]:
 
 
 class NoCatalog:
-    """A catalog that is yet to be made: it has no tables."""
+    """A catalog that is yet to be created: it has no tables."""
 
     def load_table(self, identifier: tuple[str, ...]) -> Any:
         """Raise NoSuchTableError."""
@@ -64,9 +64,9 @@ class NoCatalog:
 
 
 def open_to_look(options: IcebergSinkOptions) -> Any:
-    """Return the catalog for one who only looks: nothing in it, or around it, is made or changed.
+    """Return the catalog to look at: nothing in it, or around it, is created or changed.
 
-    The library makes the tables of a catalog of type `sql`, and SQLite its file, where they are
+    The library creates the tables of a catalog of type `sql`, and SQLite its file, where they are
     missing.
     """
     if options.catalog_type == "hadoop":
@@ -92,7 +92,7 @@ def open_to_look(options: IcebergSinkOptions) -> Any:
 
 
 def _is_new_file(uri: str) -> bool:
-    """Say whether a catalog is a file of SQLite that is yet to be made; UserError if none can."""
+    """Say whether a catalog is a new file of SQLite; UserError if none can be created."""
     url = load_library("sqlalchemy", "Iceberg", "iceberg").engine.make_url(uri)
     if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
         return False

@@ -46,7 +46,7 @@ def append_to(change: "Transaction", io: "FileIO", facts: Mapping[str, str]) -> 
 
 
 class _OnOneState:
-    """What a transaction does otherwise than the library's."""
+    """What a transaction does differently from the library's."""
 
     _table: "Table"
     _updates: Any

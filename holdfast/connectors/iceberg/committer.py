@@ -34,7 +34,7 @@ def where_text(name: Sequence[str], location: str) -> str:
 
 
 def where_of(text: str) -> tuple[list[str], str]:
-    """Return the name and the place of a table that `where_text` was made of."""
+    """Return the name and the place of a table that `where_text` has joined."""
     *name, location = text.split(BETWEEN)
     return name, location
 
@@ -48,7 +48,7 @@ def commit(
 ) -> None:
     """Make what was staged for one table visible, and do before what the save modes say.
 
-    A repeated identifier changes nothing, nor do save modes that their life has applied.
+    A repeated identifier changes nothing, nor do save modes that their incarnation has applied.
     """
     files = [file for one in staged for file in one.files]
     for _ in range(TRIES):
@@ -77,7 +77,7 @@ def check(
     staged: Sequence[IcebergStaged],
     order: TableOrder | None,
 ) -> None:
-    """Raise UserError if the commit is not made, and files it needs are gone."""
+    """Raise UserError if the commit is yet to come, and files it needs are gone."""
     files = [file for one in staged for file in one.files]
     missing = first_gone(place, files)
     if missing and load().last(identifier.user) < identifier.number:
@@ -100,7 +100,7 @@ def _check_columns(table: IcebergTable, staged: Sequence[IcebergStaged]) -> None
             raise UserError(
                 f"Iceberg cannot commit to {'.'.join(one.table)}: the table's columns or partitions"
                 " were changed after rows were staged for it. Change them back, or start the job"
-                " anew.",
+                " again.",
                 code="sink.schema_changed",
             )
 

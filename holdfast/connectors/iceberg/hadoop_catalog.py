@@ -1,9 +1,9 @@
 """Iceberg's Hadoop catalog on a disk of this machine: nothing but folders.
 
 The table `a.b` is in `<warehouse>/a/b`; its states are `metadata/v<N>.metadata.json`, and the
-highest N is the table.  A commit writes the next state beside them and then gives it its number
-with a hard link, which only one of many can make.  There is no lock: a committer that stops,
-wherever it is, is in nobody's way.  `version-hint.text` names the highest N to other readers.
+highest N is the table.  A commit writes the next state next to them and then gives it its number
+with a hard link, which only one of many can create.  There is no lock: a committer that stops,
+wherever it is, blocks no other.  `version-hint.text` names the highest N to other readers.
 
 A catalog to the library is whatever has these methods; it is not derived from the library's own,
 so that this module can be loaded without it.
@@ -69,7 +69,7 @@ class HadoopCatalog:
             try:
                 metadata = read.table_metadata(io.new_input(location))
             except FileNotFoundError:
-                continue  # many commits were made since we looked, and this state was retired
+                continue  # there were many commits since we looked, and this state was retired
             if self._hints:
                 _hint(folder, number)  # a committer may have died before it did
             return self._table(identifier, metadata, location)
@@ -159,8 +159,8 @@ def _publish(folder: Path, number: int, metadata: "TableMetadata") -> str:
             raise errors.CommitFailedException(f"{target} is there already") from error
     finally:
         beside.unlink(missing_ok=True)
-    # States are retired in their order.  If the one before is gone, then so many were made since we
-    # looked that this one is due, too: it counted, or it had been retired and we made it anew.
+    # States are retired in their order.  If the one before is gone, then so many came since we
+    # looked that this one is due, too: it counted, or it had been retired and we wrote it again.
     if number > 1 and not _state(folder, number - 1).exists():
         target.unlink(missing_ok=True)
         raise errors.CommitStateUnknownException(f"many were faster than {target}")

@@ -23,7 +23,7 @@ S3_PROPERTIES = {
 
 
 def _where(catalog: Mapping[str, str]) -> Plain:
-    """Return what of a catalog's settings says which one it is."""
+    """Return the settings of a catalog that say which one it is."""
     given = {key: catalog[key] for key in ("type", "uri", "warehouse") if key in catalog}
     return {key: said if key == "type" else same_place(said) for key, said in given.items()}
 
@@ -196,7 +196,7 @@ class IcebergSinkOptions(MarkDoneOptions):
 
     @property
     def properties(self) -> dict[str, str]:
-        """What the library is told of the catalog."""
+        """The catalog's settings as the library takes them."""
         given = {k: v for k, v in self.catalog.items() if k not in ("type", "io-impl")}
         s3 = {S3_PROPERTIES[k]: v for k, v in self.s3.items()}
         return {"type": self.catalog_type, **s3, **given}

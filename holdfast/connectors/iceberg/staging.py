@@ -1,7 +1,7 @@
 """Let Spark write rows as files of a table: its columns, their numbers, and where each row belongs.
 
 Files keep the columns a table is partitioned by, as Iceberg's own writers do.  Spark sorts rows
-into folders by texts made from them, which distinguish null from an empty text.
+into folders by texts of theirs, which distinguish null from an empty text.
 
 Every field in a file has the number that the table knows it by.  Spark writes the numbers of
 columns and of fields inside rows, but none inside lists and maps; readers then find columns by

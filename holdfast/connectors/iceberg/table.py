@@ -69,7 +69,7 @@ class IcebergTable:
         cls, catalog: Any, identifier: Sequence[str], schema: "Schema", partitions: Sequence[str],
         properties: Mapping[str, str], s3: dict[str, str],
     ) -> "IcebergTable":  # fmt: skip
-        """Create the table unless somebody has."""
+        """Create the table unless it exists."""
         errors = iceberg("exceptions")
         name = tuple(identifier)
         try:
@@ -91,7 +91,7 @@ class IcebergTable:
     def shape(
         self, schema: "Schema", partitions: Sequence[str], properties: Mapping[str, str]
     ) -> Plain:
-        """Return what the table is to become when it is made anew.
+        """Return what the table is to become when it is recreated.
 
         Columns and partitions get numbers that it never had, so that files which are staged for
         them fit no other table.
@@ -99,7 +99,8 @@ class IcebergTable:
         return shape_of(self._metadata, schema, partitions, properties)
 
     def anew(self, shape: Plain) -> "IcebergTable":
-        """Return the table as it will be once it is made anew, for those who stage files."""
+        """Return the table as it will be once it is recreated, so that files can be staged for
+        it."""
         change = change_of(self._table)
         remake(change, shape)
         library, old = iceberg("table"), self._table
@@ -224,7 +225,7 @@ class IcebergTable:
         return max((f for f in found if f[0] <= number), default=(0, None))[1]
 
     def tagged(self, tag: str) -> tuple[int, str] | None:
-        """Return the snapshot that has a tag, and the user who made it; None for no tag."""
+        """Return the snapshot that has a tag, and the user who committed it; None for no tag."""
         ref = self._metadata.refs.get(tag)
         if ref is None:
             return None
@@ -279,7 +280,7 @@ class IcebergTable:
         return change
 
     def _old_snapshots(self) -> list[int]:
-        """Return the snapshots of ours that nobody needs any more."""
+        """Return the snapshots of ours that are not needed any more."""
         kept = max(1, int(self.properties.get(KEPT, KEPT_DEFAULT)))
         named = {ref.snapshot_id for ref in self._metadata.refs.values()}
         ours = [

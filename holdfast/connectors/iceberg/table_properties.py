@@ -1,4 +1,4 @@
-"""What the properties of a table say about its files: where they are, and what is told of columns.
+"""What the properties of a table say about its files: where they are, and what is kept of columns.
 
 What is not kept is refused when the table is looked at, not ignored.
 """
@@ -37,7 +37,7 @@ def refused_wishes(properties: Mapping[str, str], location: str | None = None) -
     if form.lower() != "parquet":
         yield (
             f"files of {form} ({FORMAT}; with {FORMAT} = parquet in iceberg.table.write-props it"
-            " gets Parquet files beside them)"
+            " gets Parquet files as well)"
         )
     for name in CODE:
         if name in properties:
@@ -68,7 +68,7 @@ def final_path(properties: Mapping[str, str], location: str, folder: str, name: 
     if properties.get(HASHED, "false").lower() != "true":
         return f"{data}/{within}"
     named = properties.get(NAMED, "true").lower() == "true"
-    # The library's own way to spread files over an object store, told of no other property.
+    # The library's own way to spread files over an object store, given no other property.
     provider = iceberg("table.locations").ObjectStoreLocationProvider("table", {NAMED: str(named)})
     path = provider.new_data_location(within if named else name)
     return f"{data}/{path.removeprefix('table/data/')}"

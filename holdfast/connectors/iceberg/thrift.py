@@ -1,7 +1,7 @@
 """As much of Thrift's compact protocol as it takes to change the schema in a Parquet footer.
 
 A footer is a struct whose second field is the list of schema elements.  Those are read and written
-anew; every other byte stays what it was, whatever a later version of Parquet may put there.
+again; every other byte stays what it was, whatever a later version of Parquet may put there.
 """
 
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ class Element:
 
 
 def split_footer(footer: bytes) -> tuple[bytes, list[Element], bytes]:
-    """Return what stands before the schema elements of a footer, these, and what is behind them."""
+    """Return what is before the schema elements of a footer, these, and what is behind them."""
     for number, kind, start, end in _fields(footer, 0):
         if number == SCHEMA and kind == LIST:
             count, of, at = _list(footer, start)

@@ -72,17 +72,17 @@ table = "rows"
 """
 
     notes = """\
-Commits are made by the leader: files are added, and the job's number is written down, in one
+The leader commits: files are added, and the job's number is written down, in one
 transaction of the catalog. Snapshots carry `holdfast.user`, `holdfast.number` and, where one is
 known, `holdfast.watermark`; the table has a property `holdfast.committed.<user>`. The newest 10
-snapshots of this sink are kept (`holdfast.snapshots-to-keep` of the table says otherwise), besides
-all that have a tag or a branch and all that others have made. No files are removed with them: let
+snapshots of this sink are kept (`holdfast.snapshots-to-keep` of the table sets another number), besides
+all that have a tag or a branch and all that others have committed. No files are removed with them: let
 the table's own maintenance remove orphan files now and then.
 
 Files have the field ids of the table, also inside lists and maps: Spark does not write those, so
 the footers of its files get them afterwards (on object stores such a file is written once more).
 Tables that are there may be partitioned by columns as they are; those partitioned by days, buckets
-and the like are refused, as are tables of format version 3. A partition value that names no folder
+or other functions are refused, as are tables of format version 3. A partition value that names no folder
 ends the job in words: a NUL character, a text longer than a folder's name, a day or an instant
 outside the years 1 to 9999.
 
@@ -103,7 +103,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
     def __init__(self, options: IcebergSinkOptions, context: PluginContext) -> None:
         super().__init__(options, context)
         self._opened: Any = None
-        self._keeps: set[str] = set()  # tables whose columns are not this life's to choose
+        self._keeps: set[str] = set()  # tables whose columns this incarnation may not choose
 
     @classmethod
     def lacks(cls, options: IcebergSinkOptions, spark: Mapping[str, str]) -> Iterator[str]:
@@ -146,7 +146,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
             to_iceberg(table.columns, keys, about)
 
     def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
-        """Open each table that is there; else see whether it can be made."""
+        """Open each table that is there; else see whether it can be created."""
         around = look_around_warehouse(self.options)
         yield from around
         if around:
@@ -197,7 +197,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
         if self.options.mark_done is None:
             return state
         touched = {p: None for c in commit.committables for p in _partitions(c)}
-        return MarkDone(self.options, self._place).heard(commit, touched, state)
+        return MarkDone(self.options, self._place).after_commit(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove what is staged for a job, or for former attempts of a task of it."""
@@ -234,7 +234,7 @@ orders and the sizes of files and row groups are hints, which Spark's files do n
         if found is None and (not mode.creates or not table.columns):
             return None  # only the rows will tell
         if found is None and not make:
-            return None  # `refuse` has said what cannot be made
+            return None  # `refuse` has said what cannot be created
         if found is not None and not make:
             refuse_unwritable(self.name, found.place)
         if found is None:

@@ -1,9 +1,9 @@
 """Bring staged rows into their tables: one transaction with a row of the ledger.
 
 The ledger has a row for each user with the number of its last commit.  A commit locks that row, so
-that committers follow each other, and does nothing if its number is there already: whoever commits
-what another has committed, however late, changes nothing.  After a broken connection the same
-question is asked again; it waits for the old transaction to end, one way or the other.
+that committers follow each other, and does nothing if its number is there already: a committer that
+repeats what another has committed, however late, changes nothing.  After a broken connection the
+same question is asked again; it waits for the old transaction to end, one way or the other.
 """
 
 import logging
@@ -36,7 +36,7 @@ def commit(
 ) -> None:
     """Make staged rows visible, unless that has been done, and remove the staging tables.
 
-    Before, do what the save modes say, unless their life has done that.
+    Before, do what the save modes say, unless their incarnation has done that.
     """
     for left in reversed(range(attempts)):
         try:
@@ -175,7 +175,7 @@ def _changes(database: Database, contents: Sequence[StagedRows]) -> Iterator[str
 
 
 def _last(keys: Sequence[str], contents: Sequence[StagedRows]) -> str:
-    """Return a query for the last change of each key; a WHERE may go on with AND."""
+    """Return a query for the last change of each key; a WHERE may continue with AND."""
     values = ", ".join(f"c{n}" for n in range(contents[0].width))
     parts = " UNION ALL ".join(
         f"SELECT {n} AS slice, {ORDER}, {PUT}, {values} {_from(c)}" for n, c in enumerate(contents)

@@ -80,7 +80,7 @@ class Needs:
     """Whether the rows that are there are removed."""
 
     makes: bool = False
-    """Whether the table is made, or made anew."""
+    """Whether the table is created, or recreated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Database:
-    """A database server.  Plain data, sent to Spark's workers; each session connects anew."""
+    """A database server.  Plain data, sent to Spark's workers; each session opens a connection."""
 
     address: Address
     statement_s: int = 0
@@ -145,7 +145,7 @@ class Database:
         raise NotImplementedError
 
     def mend(self, error: HoldfastError) -> str:
-        """Return what a person can do where nobody gets in, for the end of a sentence."""
+        """Return what a person can do where no session opens, for the end of a sentence."""
         raise NotImplementedError
 
     def missing_rights(self, session: Session, needs: "Needs") -> Iterator[str]:
@@ -215,7 +215,7 @@ class Database:
         raise NotImplementedError
 
     def drop_stage(self, session: Session, table: str) -> None:
-        """Remove a staging table, also if a task that nobody waits for still writes to it."""
+        """Remove a staging table, also if an abandoned task still writes to it."""
         raise NotImplementedError
 
     def load(self, loading: Loading, batches: Iterator["pa.RecordBatch"], chunk: int = 0) -> int:
@@ -233,7 +233,7 @@ class Database:
     def open_chunk(self, session: Session, loading: Loading, chunk: int) -> Loading:
         """Make the table of a chunk, and return how it is loaded; a transaction has begun.
 
-        That must fail once the staging table is gone, and hold up whoever drops it.
+        That must fail once the staging table is gone, and hold up the process that drops it.
         """
         raise NotImplementedError
 

@@ -51,7 +51,7 @@ _NOT_ZERO = re.compile(r"[1-9]")
 class Narrow:
     """What a column holds less of: places of a number or of a second, days, characters and so on.
 
-    (A text for bytes is told as bytes, as PostgreSQL would read escapes in it.)
+    (A text for bytes is shown as bytes, as PostgreSQL would read escapes in it.)
     """
 
     what: str
@@ -73,7 +73,7 @@ SAID = {
     "range": ("it is out of range", "CASE"),
     "calendar": ("there is no such day", "CASE"),
 }
-"""What would happen, and what of Sql says what shall happen instead."""
+"""What would happen, and which function of Sql says what shall happen instead."""
 
 
 LOUD = ("null", "number", "range", "calendar", "text")
@@ -117,7 +117,7 @@ def narrow(kind: Type, target: str, required: bool = False) -> tuple[Narrow, ...
 
 
 def _numbers(kind: Type, target: str, places: int | None) -> Iterator[Narrow]:
-    """Yield what a column holds less of than a number has, or a text that stands for one."""
+    """Yield what a column holds less of than a number has, or a text of one."""
     found = _SHAPE.match(target)
     assert found
     name = found[1].lower()
@@ -230,7 +230,7 @@ def _hexadecimal(text: str | None) -> str | None:
 
 
 def _as_text(values: Any) -> Any:
-    """Return truth values and moments as docs/values.md writes them: servers do it otherwise."""
+    """Return truth values and moments as docs/values.md writes them: servers do it differently."""
     texts = pc.cast(values, pa.string())
     if not pa.types.is_timestamp(values.type):
         return texts
@@ -246,13 +246,13 @@ def _text(value: Any) -> str:
 
 
 def _first(bad: Any) -> int | None:
-    """Return where the first true value stands."""
+    """Return where the first true value is."""
     at = pc.index(pc.fill_null(bad, False), True).as_py()
     return at if at >= 0 else None
 
 
 def _one_by_one(values: Any, maybe: Any, is_bad: Callable[[Any], bool]) -> int | None:
-    """Return where the first value stands that is bad, of those that may be."""
+    """Return where the first bad value is, of those that may be bad."""
     for at in pc.indices_nonzero(pc.fill_null(maybe, False)).to_pylist():
         if is_bad(values[at].as_py()):
             return int(at)
@@ -264,7 +264,7 @@ def _missing(values: Any, _: Narrow) -> int | None:
 
 
 def _number(text: str) -> Decimal | None:
-    """Return the number that a text stands for; None if it stands for none."""
+    """Return the number in a text; None if there is none."""
     try:
         return Decimal(_MONEY.sub("", text))
     except DecimalException:
@@ -311,7 +311,7 @@ def _no_such_day(values: Any, _: Narrow) -> int | None:
 def _is_no_day(text: str) -> bool:
     found = _ISO_DAY.match(text)
     if found is None:
-        return False  # written otherwise: whether it is a day, the database says
+        return False  # in another notation: whether it is a day, the database says
     try:
         date(int(found[1]), int(found[2]), int(found[3]))
     except ValueError:

@@ -1,6 +1,6 @@
 """What a Spark task does: load its rows into a staging table, under its own chunk number.
 
-Each task of a job imports this anew, so it imports little.
+Each task of a job imports this again, so it imports little.
 """
 
 import re
@@ -61,7 +61,7 @@ class LoadTask:
     """The table that the rows are for, as messages name it."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Load rows; yield one row that tells of them."""
+        """Load rows; yield one row that counts them."""
         loaded = [cast(list[int], one) for one in self.load(batches)]
         values = [pa.array([one[i] for one in loaded], pa.int64()) for i in range(3)]
         yield pa.RecordBatch.from_arrays(values, names=["chunk", "rows", "bytes"])
@@ -80,10 +80,10 @@ class LoadTask:
         try:
             found = self._load(head, full, chunk, first)
         except UserError as error:
-            raise self._told(error) from error
+            raise self._explained(error) from error
         yield [*found]
 
-    def _told(self, error: UserError) -> UserError:
+    def _explained(self, error: UserError) -> UserError:
         """Return what the server said of a staging table, about the table and its columns."""
         if error.code != "sink.refused":
             return error

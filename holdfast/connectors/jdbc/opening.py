@@ -1,9 +1,9 @@
-"""What the first commit of a life does to a table before it adds rows, once for each life.
+"""What the first commit of an incarnation does to a table before it adds rows, once for each.
 
-The ledger has a row for each life and table.  PostgreSQL does everything in the transaction of the
-commit.  To MySQL and MariaDB, statements like DROP TABLE end a transaction: there, a table is made
-anew and a script is run just before, by a session that holds a lock.  A server ends a session that
-lies idle, and its lock with it: a leader that was paused there can do no more.
+The ledger has a row for each incarnation and table.  PostgreSQL does everything in the transaction
+of the commit.  To MySQL and MariaDB, statements like DROP TABLE end a transaction: there, a table
+is recreated and a script is run just before, by a session that holds a lock.  A server ends a
+session that lies idle, and its lock with it: a leader that was paused there can do no more.
 """
 
 import hashlib
@@ -19,12 +19,13 @@ from holdfast.model.tree import Plain
 VERSION = 1
 
 Mode = Literal["anew", "clear", "empty", "script"]
-"""Make the table anew, remove its rows, refuse any, or run what the user wrote."""
+"""Recreate the table, remove its rows, refuse any, or run what the user wrote."""
 
 
 @dataclass(frozen=True, slots=True)
 class JdbcOrder:
-    """What is to be done to a table, for which life.  `statements` are to be run, if any."""
+    """What is to be done to a table, for which incarnation (`life`).  `statements` are to be run,
+    if any."""
 
     table: Name
     life: str
@@ -57,7 +58,7 @@ def orders_of(committables: Iterable[Committable]) -> list[JdbcOrder]:
 
 
 def user_of(life: str, table: Name) -> str:
-    """Return the name in the ledger of a life that opens a table."""
+    """Return the name in the ledger of an incarnation that opens a table."""
     return f"{life}.opened {'.'.join(table)}"
 
 
@@ -67,7 +68,7 @@ def key_of(user: str) -> str:
 
 
 def is_opened(session: Session, life: str, table: Name) -> bool:
-    """Say whether a life has opened a table."""
+    """Say whether an incarnation has opened a table."""
     key = key_of(user_of(life, table))
     found = session.run(f"SELECT number FROM {LEDGER} WHERE id = %s", (key,))
     return bool(found) and found[0][0] >= 0
@@ -79,13 +80,13 @@ def run_before(
 ) -> None:  # fmt: skip
     """Do what ends a transaction, unless it was done; where nothing does, do nothing.
 
-    `check` raises where the commit that follows cannot be made.
+    `check` raises where the commit that follows cannot succeed.
     """
     due = [o for o in orders if o.mode in ("anew", "script") and database.ddl_commits]
     if not due:
         return
     with database.alone(session):
-        # A commit that was made has done this, too, whatever became of the rows of the ledger.
+        # A finished commit has done this, too, whatever happened to the rows of the ledger.
         user = key_of(identifier.user)
         found = session.run(f"SELECT number FROM {LEDGER} WHERE id = %s", (user,))
         if found and found[0][0] >= identifier.number:

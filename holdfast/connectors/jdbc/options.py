@@ -37,7 +37,7 @@ class JdbcSinkOptions:
     user: str | None = option(None, aliases=("username",))  #: Who connects.
     password: Secret | None = None  #: The password of `user`.
     #: An INSERT with `?` for the columns of the stream, in their order, or `:name`.  Without it,
-    #: statements are made from `table` and `primary_keys`.
+    #: statements are built from `table` and `primary_keys`.
     query: str | None = option(None, identity=True)
     #: Ignored: what the server is, it says itself.
     compatible_mode: str | None = None
@@ -62,7 +62,7 @@ class JdbcSinkOptions:
     generate_sink_sql: bool = False
     #: Ignored: no XA transactions are needed.
     xa_data_source_class_name: str | None = None
-    #: How often a commit whose connection broke is tried before the engine hears of it.
+    #: How often a commit whose connection broke is tried before the engine takes over.
     max_commit_attempts: int = option(3, at_least=1)
     #: How many seconds a statement of a commit may take; no limit if less than 1.
     transaction_timeout_sec: int = -1
@@ -115,7 +115,7 @@ class JdbcSinkOptions:
 
     @property
     def generated(self) -> bool:
-        """Whether statements are made from the table's columns; `query` gives way to this."""
+        """Whether statements are built from the table's columns; `query` gives way to this."""
         return self.query is None or self.generate_sink_sql
 
     @property

@@ -1,6 +1,6 @@
 """What a table must be like before the first row, and what the first commit does to it.
 
-A check of a job looks at the same before it runs: nothing is made then, and nothing is changed.
+A check of a job looks at the same before it runs: nothing is created then, and nothing is changed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -83,7 +83,7 @@ def _order(
 
 
 def find_new(database: Database, options: JdbcSinkOptions, table: Table) -> list[FoundColumn]:
-    """Return the columns of a table that is yet to be made."""
+    """Return the columns of a table that is yet to be created."""
     lines = _columns(database, options, table)
     return [FoundColumn(name, kind, not required, False, False) for name, kind, required in lines]
 
@@ -107,7 +107,7 @@ def check(
 ) -> None:  # fmt: skip
     """Raise UserError with every difference between the stream and the table.
 
-    `planned` are the columns of a table that is yet to be made in its place.
+    `planned` are the columns of a table that is yet to be created in its place.
     """
     there = planned or database.find_columns(session, target.table)
     found = {c.name: c for c in there}
@@ -258,7 +258,7 @@ def _look_at(
     database: Database, session: Session, options: JdbcSinkOptions, table: Table, ledger: bool
 ) -> Iterator[str]:
     if not table.columns and not options.generated:
-        return  # what a query takes cannot be told
+        return  # what a query takes is not known
     target = target_of(options, table, table.names or tuple(options.primary_keys or ()))
     about = f"Jdbc cannot write to {target.shown} of {database.address.shown}"
     there = blind = False

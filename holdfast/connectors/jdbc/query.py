@@ -7,9 +7,7 @@ import sqlglot
 from sqlglot import exp
 
 DIALECTS = {"postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql"}
-INSTEAD = (
-    "Give 'table' and 'primary_keys' instead: updates and deletes are then made from the stream."
-)
+INSTEAD = "Give 'table' and 'primary_keys' instead: updates and deletes then come from the stream."
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ class Insert:
 
     @property
     def places(self) -> tuple[int | None, ...]:
-        """For each placeholder, which value is just that; None if it stands inside one."""
+        """For each placeholder, which value is just that; None if it is inside one."""
         found: list[int | None] = []
         for position, value in enumerate(self.values):
             inside = len(list(value.find_all(exp.Placeholder)))
@@ -90,7 +88,7 @@ def _checked(insert: exp.Insert, dialect: str) -> Insert:
     if not isinstance(rows, exp.Values) or len(rows.expressions) != 1:
         raise ValueError(f"query must have one VALUES (...). {INSTEAD}")
     if insert.args.get("returning"):
-        raise ValueError("query may not have RETURNING: nobody reads it.")
+        raise ValueError("query may not have RETURNING: its rows are not read.")
     first = rows.expressions[0]
     values = tuple(first.expressions) if isinstance(first, exp.Tuple) else (first,)
     columns: tuple[str, ...] = ()

@@ -76,7 +76,7 @@ class _Rights:
         owned = self._session.run(OWNED, (self._database.table(needs.table),))
         if needs.makes and owned and not owned[0][0]:
             yield (
-                f"user {self._user} does not own the table, and so may not make it anew. Mend it"
+                f"user {self._user} does not own the table, and so may not recreate it. Mend it"
                 f" with: ALTER TABLE {self._database.table(needs.table)} OWNER {self._to}"
             )
 
@@ -120,7 +120,7 @@ class _Rights:
 
 
 STAGING = ("CREATE", "DROP", "INSERT", "SELECT")
-"""What staging tables need, in the database they are made in."""
+"""What staging tables need, in the database they are created in."""
 
 LEDGERS = ("INSERT", "SELECT", "UPDATE")
 
@@ -137,7 +137,7 @@ def missing_grants(
 ) -> Iterator[str]:
     """Yield a sentence, with the statement that mends it, for each place where rights are missing.
 
-    `made`: the database of the table is made, too, or it cannot be seen by this user.  Where a
+    `made`: the database of the table is created, too, or it cannot be seen by this user.  Where a
     role may give more than the list shows, nothing is said.
     """
     of_tables = [grant for grant in grants if not _NO_TABLE.match(grant)]
@@ -158,7 +158,7 @@ def missing_grants(
 def _wanted(
     home: str, needs: Needs, made: bool
 ) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
-    """Yield which rights are needed where; a table "" stands for all of a database."""
+    """Yield which rights are needed where; a table "" means all of a database."""
     if needs.table is None:
         if needs.ledger:
             yield (home, ""), STAGING

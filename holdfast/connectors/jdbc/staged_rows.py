@@ -39,7 +39,7 @@ class StagedRows:
     """How many columns were staged."""
 
     apart: bool = False
-    """Whether each chunk is a table of its own beside the staging table, which is empty then."""
+    """Whether each chunk is a table of its own next to the staging table, which is empty then."""
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ def chunk_table(staged: str, chunk: int) -> str:
 
 
 def content_of(committable: Committable) -> StagedRows:
-    """Read what `to_plain` has made.  Raises UserError for another version's."""
+    """Read what `to_plain` has written.  Raises UserError for another version's."""
     kept = staged_content("Jdbc", committable, VERSION)
     fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in kept.items()}
     return StagedRows(**fields)

@@ -1,4 +1,5 @@
-"""What is said of a server whose certificate nobody here trusts: trying again mends none."""
+"""What is said of a server whose certificate this machine does not trust: trying again does not
+help."""
 
 import re
 import ssl

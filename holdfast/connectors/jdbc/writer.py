@@ -60,7 +60,7 @@ native ones.
 reader looks at. When a checkpoint is durable, the leader moves them into the target in one
 transaction, which also writes the number of the checkpoint to the table `holdfast_commit`. A
 commit that is repeated finds its number there and does nothing. This costs a second write inside
-the database, and is done with `is_exactly_once = false` too: without it a job that goes on after
+the database, and is done with `is_exactly_once = false` too: without it a job that continues after
 a failure would write rows twice. Both tables are in the database of `url`; for PostgreSQL, in the
 first schema of the search path (`?currentSchema=`). The user needs the right to create tables
 there. Keep `holdfast_commit`; a row of it may go once its job is over for good.
@@ -79,13 +79,13 @@ MySQL's `DATETIME`). Widen the column, or convert the value before (Sql). [Value
 
 **query.** One `INSERT ... VALUES` with `?` or `:name` is turned into an INSERT that reads the
 staging table, with its expressions and its ON CONFLICT or ON DUPLICATE KEY part. Other statements
-are refused: they could not be made to happen once. `generate_sink_sql = true` overrides it. Save
+are refused: they could happen more than once. `generate_sink_sql = true` overrides it. Save
 modes need `table`.
 """
 
     def __init__(self, options: JdbcSinkOptions, context: PluginContext) -> None:
         super().__init__(options, context)
-        self._keeps: set[str] = set()  # tables whose columns are not this life's to choose
+        self._keeps: set[str] = set()  # tables whose columns this incarnation may not choose
 
     @classmethod
     def keyed(cls, options: JdbcSinkOptions) -> bool:
@@ -146,7 +146,9 @@ modes need `table`.
                     rows, StagedTable(stage_name(staging.name, number), staging.name), staging.life
                 )
         except BaseException:
-            self._drop_quietly([content_of(c) for c in committables])  # nobody will hear of them
+            self._drop_quietly(
+                [content_of(c) for c in committables]
+            )  # no checkpoint will name them
             raise
         return committables
 
@@ -166,7 +168,7 @@ modes need `table`.
 
     @property
     def database(self) -> Database:
-        """The server, which each session connects to anew."""
+        """The server, which each session connects to."""
         address = self.options.address
         return KINDS[address.kind](address, self.options.transaction_timeout_sec)
 
@@ -202,7 +204,7 @@ modes need `table`.
         return find_new(session.database, options, table)
 
     def _drop_quietly(self, contents: Sequence[StagedRows]) -> None:
-        """Remove staging tables after something else failed, which is what people must hear of."""
+        """Remove staging tables after something else failed: that failure is the one to report."""
         try:
             drop(self.database, contents)
         except HoldfastError as error:

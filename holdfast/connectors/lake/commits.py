@@ -12,7 +12,7 @@ from holdfast.connectors.lake.location import Location
 from holdfast.errors import Unavailable, UserError
 
 TRIES = 10
-"""How often a commit is tried on top of a newer state, before the engine hears of it."""
+"""How often a commit is tried on top of a newer state, before the engine takes over."""
 
 
 class Moving(Protocol):

@@ -122,7 +122,7 @@ def _stats(chunks: Sequence[pq.ColumnChunkMetaData], column: pq.ColumnSchema) ->
 
 
 def _bounds(stats: Any, column: pq.ColumnSchema) -> tuple[Any, Any] | None:
-    """Return the least and the greatest value; None where they cannot be told."""
+    """Return the least and the greatest value; None where they are not known."""
     try:
         low, high = stats.min, stats.max
     except pa.ArrowNotImplementedError:

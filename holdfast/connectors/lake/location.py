@@ -148,7 +148,7 @@ def place_problem(url: str) -> str | None:
 
 
 def refuse_unwritable(connector: str, place: Location) -> None:
-    """Raise UserError where a folder of this machine cannot be made or written to."""
+    """Raise UserError where a folder of this machine cannot be created or written to."""
     folder = Path(place.path)
     if not place.is_local:
         return

@@ -1,4 +1,4 @@
-"""The marks of a partition that is done.  Each may be made again and again."""
+"""The marks of a partition that is done.  Each may be repeated."""
 
 import base64
 import json
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 REPORT_HOSTS = "HOLDFAST_REPORT_HOSTS"
 """The masters' option report_hosts, with commas between: hosts that jobs may have them post to.
 
-A master stands where a job's author may not reach, so none is allowed unless its operator says so.
+A master can reach hosts that a job's author may not, so none is allowed unless its operator says
+so.
 """
 
 SUCCESS = "_SUCCESS"
@@ -36,7 +37,7 @@ def mark(
             case Action.SUCCESS_FILE:
                 _success_file(place, done.folder, now_ms)
             case Action.DONE_PARTITION:
-                # A partition beside it without rows: readers of files do not see what starts
+                # Another partition without rows: readers of files do not see what starts
                 # with an underscore, so to them the folder is empty.
                 _success_file(place, done.folder + DONE, now_ms)
             case Action.HTTP_REPORT:

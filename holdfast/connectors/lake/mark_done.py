@@ -1,7 +1,7 @@
 """Mark partitions as done, some time after the last rows came for them.
 
 A listener of commits.  A partition that a commit has added files to is pending; the state holds
-the pending ones with the date of their last commit, so that a new leader goes on where the last
+the pending ones with the date of their last commit, so that a new leader continues where the last
 one was.  One that is done is marked and forgotten; if rows come late, it is pending again, and is
 marked again.  Marks may be repeated: a leader that dies after a mark leaves it to the next.
 """
@@ -48,7 +48,9 @@ class MarkDone:
     place: Callable[[str], Location]
     clock: Callable[[], float] = field(default=time.time)
 
-    def heard(self, commit: CommitEvent, touched: Iterable[Partition], state: Plain) -> Plain:
+    def after_commit(
+        self, commit: CommitEvent, touched: Iterable[Partition], state: Plain
+    ) -> Plain:
         """Take in a commit, mark what is done by now, and return what is pending."""
         check_report(self.options)  # at the first commit, not days later
         now_ms = round(self.clock() * 1000)

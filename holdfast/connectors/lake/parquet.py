@@ -1,7 +1,7 @@
 """Write Arrow batches as Parquet files, inside Spark's Python workers.
 
 The files are those that Spark would write, as far as readers can tell: the same types, stored the
-same way.  Each task writes under names that nobody else has, so that one that runs twice leaves two
+same way.  Each task writes under names that no other has, so that one that runs twice leaves two
 files, and only those that Spark reports are committed.
 """
 
@@ -70,7 +70,7 @@ class ParquetWriter:
     rows_max: int
     field_ids: tuple[tuple[str, int], ...]
     plain: frozenset[str] = frozenset()
-    """Columns that no dictionary is made for."""
+    """Columns that get no dictionary."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Plain]:
         """Write all rows; yield path and rows of each file."""
@@ -82,7 +82,7 @@ class ParquetWriter:
 
         task = TaskContext.get()
         assert task is not None
-        # Spark's own numbers begin anew with each Spark, and a table keeps a file's name for ever.
+        # Spark's own numbers begin again with each Spark, and a table keeps a file's name.
         name = f"part-{task.partitionId():05d}-{uuid.uuid4()}-{number:05d}.parquet"
         rows, writer = 0, None
         floats: dict[str, Floats] = {}
@@ -129,7 +129,7 @@ def write_batches(
     plain: Collection[str] = (),
 ) -> dict[str, int]:
     """Have Spark's tasks write rows into a new folder; return the rows of each file in it."""
-    # Here and not in the tasks: one that goes on after it was cancelled must not bring back a
+    # Here and not in the tasks: one that continues after it was cancelled must not bring back a
     # folder that was swept.
     folder.files.create_dir(folder.path, recursive=True)
     ids = tuple((field_ids or {}).items())

@@ -1,6 +1,6 @@
 """Sort rows into folders by the values of columns, and keep those columns in the files.
 
-Spark sorts rows into folders by texts made from the values, which tell null from nothing.
+Spark sorts rows into folders by texts of the values, which distinguish null from an empty text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ def keyed(
         text = texts[kinds[key]].format(value)
         cases = _refusals(value, kinds[key], f"{about}: the table is partitioned by {key},", empty)
         text = f"CASE {' '.join(cases)} ELSE {text} END" if cases else text
-        # Never null, and Spark can see it: it would else rewrite the column, and sort rows anew.
+        # Never null, and Spark can see it: it would else rewrite the column, and sort rows again.
         found.append(f"coalesce(concat('v', {text}), 'n') AS {name}")
     return frame.selectExpr("*", *found) if found else frame
 

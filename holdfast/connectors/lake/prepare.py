@@ -11,14 +11,14 @@ from holdfast.model.tree import Plain
 VERSION = 1
 
 Mode = Literal["empty", "clear", "anew"]
-"""Refuse a table with rows, remove the rows, or make the table anew."""
+"""Refuse a table with rows, remove the rows, or recreate the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableOrder:
-    """What the first commit of a life does to a table, before it adds rows.
+    """What the first commit of an incarnation (`life`) does to a table, before it adds rows.
 
-    `shape` are the columns of a table that is made anew, as its format describes them.
+    `shape` are the columns of a table that is recreated, as its format describes them.
     """
 
     where: str
@@ -44,7 +44,7 @@ def orders_of(committables: Iterable[Committable]) -> dict[str, TableOrder]:
 
 
 def mark_of(life: str) -> str:
-    """Return the user under whose number tables know that a life has opened them."""
+    """Return the user under whose number tables know that an incarnation has opened them."""
     return f"{life}.opened"
 
 

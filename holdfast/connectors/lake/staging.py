@@ -1,4 +1,4 @@
-"""Let Spark write rows as Parquet files into a folder that nobody looks at."""
+"""Let Spark write rows as Parquet files into a folder that no reader looks at."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ def stage_each(
         for number, rows in enumerate(tables):
             made += write(rows, staging_folder(staging, number))
     except BaseException:
-        abort(made)  # nobody will hear of them
+        abort(made)  # no checkpoint will name them
         raise
     return made
 
@@ -53,7 +53,7 @@ def stage(
 ) -> None:
     """Write all rows into a new folder, in folders `name=value` for each partition.
 
-    `plain` are columns that no dictionary is made for.
+    `plain` are columns that get no dictionary.
     """
     # Settings of an object store travel with the write, not with the session others use, too.
     writer = frame.write.format("parquet").options(**folder.s3).option("compression", codec)
@@ -78,7 +78,7 @@ def stage_batches(
     """Have tasks write rows without Spark's engine into a new folder; None if that cannot be.
 
     `field_ids`: the number of each column in the table, for formats that find columns by it;
-    `plain` are columns that no dictionary is made for.
+    `plain` are columns that get no dictionary.
     """
     if rows.batches is None or not folder.is_local:
         return None

@@ -17,7 +17,7 @@ INLINE_MAX = 7
 """Texts up to so many bytes are kept inside their eight."""
 
 EXACT = Context(prec=38)
-"""Python keeps 28 digits unless it is told otherwise."""
+"""Python keeps 28 digits by default."""
 
 COMPACT_DIGITS_MAX = 18
 COMPACT_SECONDS_MAX = 3
@@ -67,7 +67,7 @@ def _null_bytes(fields: int) -> int:
 
 
 def _field(value: Any, kind: PaimonKind, at: int) -> tuple[bytes, bytes]:
-    """Return the word of a field, and what stands at `at` of the row for it."""
+    """Return the word of a field, and what is at `at` of the row for it."""
     match kind.name:
         case "DATE":
             return struct.pack("<i", (value - EPOCH_DAY).days), b""

@@ -32,7 +32,7 @@ def commit(
 ) -> None:
     """Make what was staged for one table visible, and do before what the save modes say.
 
-    A repeated identifier changes nothing, nor do save modes that their life has applied.
+    A repeated identifier changes nothing, nor do save modes that their incarnation has applied.
     """
     files = [file for one in staged for file in one.files]
     for _ in range(TRIES):
@@ -56,7 +56,7 @@ def commit(
 
 
 def check(identifier: CommitId, place: Location, staged: Sequence[PaimonStaged]) -> None:
-    """Raise UserError if the commit is not made, and files it needs are gone."""
+    """Raise UserError if the commit is yet to come, and files it needs are gone."""
     files = [file for one in staged for file in one.files]
     with _looking_again(identifier, place):
         missing = first_gone(place, files)
@@ -66,8 +66,8 @@ def check(identifier: CommitId, place: Location, staged: Sequence[PaimonStaged])
 
 @contextmanager
 def _looking_again(identifier: CommitId, place: Location) -> Iterator[None]:
-    """Say that nobody knows what came of it where the disk fails, or where the state that was
-    looked at has expired meanwhile."""
+    """Raise OutcomeUnknown where the disk fails, or where the state that was looked at has expired
+    meanwhile."""
     try:
         yield
     except OSError as error:
@@ -94,7 +94,7 @@ def _loaded(place: Location) -> PaimonTable:
 
 
 def _shape(order: TableOrder | None) -> PaimonSchema | None:
-    """Return the columns of a table that is made anew."""
+    """Return the columns of a table that is recreated."""
     return PaimonSchema(cast(dict[str, Any], order.shape)) if order and order.shape else None
 
 
@@ -114,9 +114,9 @@ def _check_schema(
             or written.is_left_by(now)
         ):
             raise UserError(
-                f"Paimon cannot commit to {table.place.url}: the table was made anew, or its keys,"
+                f"Paimon cannot commit to {table.place.url}: the table was recreated, or its keys,"
                 " partitions or buckets were changed, after rows were staged for it. Start the job"
-                " anew.",
+                " again.",
                 code="sink.schema_changed",
             )
 

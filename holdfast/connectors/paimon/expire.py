@@ -2,8 +2,8 @@
 
 Only snapshots of ours are removed, the oldest first, and of these only what is before another one
 of ours: with a snapshot that deletes files, those files go, too, and in one of others that is the
-work of whoever made it.  What a tag or a consumer needs stays, and so does everything in a table
-with branches.
+work of the writer that committed it.  What a tag or a consumer needs stays, and so does everything
+in a table with branches.
 """
 
 import json
@@ -33,7 +33,7 @@ UNITS_MS = {
 
 
 def expire(table: Path, snapshots: Snapshots, head: Snapshot, schema: PaimonSchema) -> None:
-    """Remove snapshots that nobody needs, and the manifests that only they name."""
+    """Remove snapshots that are not needed, and the manifests that only they name."""
     if schema.options.get(WRITE_ONLY, "false").lower() == "true" or _names(table / "branch"):
         return
     numbers = _in_a_row(snapshots, sorted(snapshots.listed()))
@@ -60,7 +60,7 @@ def expire(table: Path, snapshots: Snapshots, head: Snapshot, schema: PaimonSche
 def _in_a_row(snapshots: Snapshots, numbers: list[int]) -> list[int]:
     """Return the numbers of the snapshots without a gap up to the latest.
 
-    One of ours before a gap was made too late by a committer that died before it saw that.
+    One of ours before a gap was written too late by a committer that died before it saw that.
     """
     first = len(numbers) - 1
     while first > 0 and numbers[first - 1] == numbers[first] - 1:

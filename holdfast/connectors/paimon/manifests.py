@@ -1,6 +1,6 @@
 """Manifests: Avro files that name the data files of a table, and lists of such manifests.
 
-Records are kept as they are: what others have written goes on unchanged.  A manifest with fields
+Records are kept as they are: what others have written stays unchanged.  A manifest with fields
 we do not know is never merged with others.
 """
 
@@ -84,7 +84,7 @@ MANIFEST_FIELDS = frozenset(field["name"] for field in MANIFEST["fields"])
 
 
 class Manifests:
-    """The manifests of one table.  `written` has the names of those made here."""
+    """The manifests of one table.  `written` has the names of those written here."""
 
     def __init__(self, table: Path, schema: PaimonSchema) -> None:
         self.folder = table / "manifest"

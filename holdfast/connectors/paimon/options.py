@@ -81,7 +81,7 @@ class PaimonSinkOptions(MarkDoneOptions):
         if urlsplit(self.warehouse).scheme not in ("", "file"):
             yield (
                 "warehouse",
-                f"warehouse: on '{self.warehouse}' two commits at the same moment cannot be told"
+                f"warehouse: on '{self.warehouse}' two commits at the same moment cannot be kept"
                 " apart without a catalog, and one would be lost. Give a folder on a disk that"
                 " masters and workers share.",
             )
@@ -132,7 +132,7 @@ def marks_in(props: Mapping[str, str]) -> tuple[MarkDoneOptions | None, list[str
     made = read_options(MarkDoneOptions, Block(entries, nowhere), "marks", report)
     wrong = [mistake.message.removeprefix("marks: ") for mistake in report.mistakes]
     if HTTP_URL in props:
-        wrong.append(f"{HTTP_URL} may hold a secret: give it beside this, not in it.")
+        wrong.append(f"{HTTP_URL} may hold a secret: give it next to this, not in it.")
     if made is not None:
         wrong += [sentence for _, sentence in made.mark_problems()]
     return made, wrong

@@ -17,9 +17,9 @@ ONLY = {
     "deletion-vectors.enabled": (
         ("false",), "rows would not show until another engine compacts the table"
     ),
-    "changelog-producer": (("none",), "no changelog is written beside the rows"),
+    "changelog-producer": (("none",), "no changelog is written with the rows"),
     "merge-engine": (("deduplicate",), "for each key the last row counts"),
-    "tag.automatic-creation": (("none",), "no tags are made by time"),
+    "tag.automatic-creation": (("none",), "no tags are set by time"),
     "local-merge-buffer-size": ((), "rows of one key are merged where they are written"),
     "manifest.format": (("avro",), "manifests are read and written as Avro alone"),
     "data-file.path-directory": ((), "files are kept where Paimon has them by default"),

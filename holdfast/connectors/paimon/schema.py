@@ -64,12 +64,12 @@ class PaimonSchema:
 
     @property
     def mark(self) -> str:
-        """What tells this version from another one that has its number."""
+        """What distinguishes this version from another one that has its number."""
         told = {k: v for k, v in self.content.items() if k != "timeMillis"}
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:32]
 
     def is_left_by(self, later: "PaimonSchema") -> bool:
-        """Say whether a later version has none of these columns: the table was made anew."""
+        """Say whether a later version has none of these columns: the table was recreated."""
         first = min(int(f["id"]) for f in later.content["fields"])
         return first > int(self.content["highestFieldId"])
 

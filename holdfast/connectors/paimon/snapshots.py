@@ -1,8 +1,8 @@
 """The snapshots of a table: `snapshot/snapshot-<N>`, and the highest N is the table.
 
-A commit writes the next snapshot beside them and then gives it its number with a hard link, which
-only one of many can make.  There is no lock: a committer that stops, wherever it is, is in nobody's
-way.  `LATEST` and `EARLIEST` are hints to readers; we believe neither.
+A commit writes the next snapshot next to them and then gives it its number with a hard link, which
+only one of many can create.  There is no lock: a committer that stops, wherever it is, blocks no
+other.  `LATEST` and `EARLIEST` are hints to readers; we believe neither.
 """
 
 import json
@@ -44,7 +44,7 @@ class Snapshot:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this sink has made it."""
+        """Whether this sink has committed it."""
         return self.committed is not None and not self.content.get("changelogManifestList")
 
 
@@ -69,7 +69,7 @@ class Snapshots:
             found = self.read(number) if number else None
             if found is not None or not number:
                 return found
-            # Many commits were made since we looked, and this one has expired.
+            # There were many commits since we looked, and this one has expired.
 
     def latest_number(self) -> int:
         """Return the number of the latest snapshot; 0 if there is none.

@@ -56,8 +56,8 @@ class PaimonFile:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the footer of a file does not tell: when it was made, the numbers of its rows, and how
-    many of them say that a key is gone."""
+    """What the footer of a file does not have: when it was written, the numbers of its rows, and
+    how many of them say that a key is gone."""
 
     created_ms: int
     first: int
@@ -139,7 +139,7 @@ def packed(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def partition_value(text: str | None, kind: str) -> Any:
-    """Return the value that a folder's text stands for."""
+    """Return the value of a folder's text."""
     if text is None:
         return None
     match kind_of(kind).name:
@@ -174,7 +174,7 @@ def _stats(
 
 
 def _bounds(stats: ColumnStats) -> tuple[Any, Any] | None:
-    """Return the least and the greatest value; None where they cannot be told."""
+    """Return the least and the greatest value; None where they are not known."""
     low, high = stats.low, stats.high
     if low is None or high is None or isinstance(low, bytes):
         return None

@@ -61,7 +61,7 @@ def stage_table(rows: Rows, table: PaimonTable, folder: str, about: str) -> Paim
         file_of(part, f"data-{unique}-{at}.parquet", folder, schema, known)
         for at, (part, known) in enumerate(zip(parts, facts, strict=True))
     ]
-    # Absolute: a commit may be made in another working folder.
+    # Absolute: the commit may run in another working folder.
     return PaimonStaged(place.plain_url, folder, schema.number, schema.mark, files)
 
 

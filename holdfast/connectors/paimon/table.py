@@ -2,7 +2,7 @@
 
 The fence is inside the commit.  We read the latest snapshot, look from there back whether this user
 has a number as high, and make the next snapshot on top of exactly that one.  Only one can have its
-number: whoever comes second looks again.  Each snapshot of ours carries the numbers of all our
+number: the one that comes second looks again.  Each snapshot of ours carries the numbers of all our
 users, so that those before it may expire.
 """
 
@@ -56,7 +56,7 @@ class PaimonTable:
 
     @classmethod
     def create(cls, place: Location, schema: PaimonSchema) -> "PaimonTable":
-        """Create the table unless somebody has."""
+        """Create the table unless it exists."""
         try:
             save_schema(Path(place.path), schema)
         except OSError as error:
@@ -93,14 +93,14 @@ class PaimonTable:
         return self.anew(schema) if there and there.mark == schema.mark else None
 
     def is_marked(self, mark: str) -> bool:
-        """Say whether a life has opened the table."""
+        """Say whether an incarnation has opened the table."""
         for one in self._snapshots.back_from(self._head):
             if one.committed is not None:
                 return mark in one.committed
         return False
 
     def has(self, identifier: CommitId, files: Sequence[PaimonFile]) -> bool:
-        """Say whether this commit, or a later one of its user, is made."""
+        """Say whether this commit, or a later one of its user, is done."""
         return self._has(self._head, identifier, files)
 
     def add(
@@ -169,8 +169,8 @@ class PaimonTable:
     ) -> bool:
         """Say whether a snapshot that has its number now is the table's.
 
-        It is not if others had made one of this number, and more, and let them expire.  They expire
-        in their order: it counts if the one before is still there.
+        It is not if others had committed one of this number, and more, and let them expire.  They
+        expire in their order: it counts if the one before is still there.
         """
         before = made.number - 1
         if before and self._snapshots.path(before).exists():
@@ -217,7 +217,7 @@ class PaimonTable:
         return Snapshot({key: value for key, value in content.items() if value is not None})
 
     def _committed(self, identifier: CommitId, mark: str | None) -> str:
-        """Return the numbers of all users, with this one's, and the mark of its life."""
+        """Return the numbers of all users, with this one's, and the mark of its incarnation."""
         known: dict[str, int] = {}
         for one in self._snapshots.back_from(self._head):
             if one.committed is not None:

@@ -60,7 +60,7 @@ table = "rows"
 """
 
     notes = """\
-Commits are made by the leader: files are moved to where the table's files are, and a new snapshot
+The leader commits: files are moved to where the table's files are, and a new snapshot
 names them, this job's number and the watermark. Snapshots carry the property `holdfast.committed`.
 A snapshot gets its number by a hard link, which only one of many can make, so the warehouse must
 be on a disk that masters and workers share; object stores and HDFS are refused. Java's own writers
@@ -69,7 +69,7 @@ rename instead on such a disk: let none commit to the same table at the same tim
 Manifests are merged as the table's `manifest.merge-min-count` says. Snapshots of this sink expire
 as its `snapshot.num-retained.min`, `snapshot.num-retained.max` and `snapshot.time-retained` say,
 unless it is `write-only`; what a tag, a consumer or a branch needs stays, and snapshots that others
-have made are theirs to expire.
+have committed are theirs to expire.
 
 A table with a primary key needs `bucket` (a fixed number; 1 for each GB of a partition) and
 `sequence.field` among its options: a column that grows with each change of a row, such as the time
@@ -96,7 +96,7 @@ table (`paimon.table.write-props`), where Paimon has them.
 
     def __init__(self, options: PaimonSinkOptions, context: PluginContext) -> None:
         super().__init__(options, context)
-        self._keeps: set[str] = set()  # tables whose columns are not this life's to choose
+        self._keeps: set[str] = set()  # tables whose columns this incarnation may not choose
 
     @classmethod
     def keyed(cls, options: PaimonSinkOptions) -> bool:
@@ -130,7 +130,7 @@ table (`paimon.table.write-props`), where Paimon has them.
                 self._schema(table, options)
 
     def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
-        """Open each table that is there; else see whether it can be made."""
+        """Open each table that is there; else see whether it can be created."""
         for table in tables:
             options = self.options_for(table)
             yield from problems_of(
@@ -180,7 +180,7 @@ table (`paimon.table.write-props`), where Paimon has them.
         if self.options.marks.mark_done is None:
             return state
         touched = {p: None for c in commit.committables for p in _partitions(c)}
-        return MarkDone(self.options.marks, Location).heard(commit, touched, state)
+        return MarkDone(self.options.marks, Location).after_commit(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove what is staged for a job, or for former attempts of a task of it."""
@@ -201,7 +201,7 @@ table (`paimon.table.write-props`), where Paimon has them.
         if found is None:
             self._refuse(table, options.keys)
             if not make:
-                return None  # `refuse` has said what cannot be made
+                return None  # `refuse` has said what cannot be created
             refuse_unwritable(self.name, place)
             found = PaimonTable.create(place, self._schema(table, options))
         due, mark = mode_of(mode, options.data_save_mode), mark_of(opening.life)
@@ -235,13 +235,13 @@ table (`paimon.table.write-props`), where Paimon has them.
     ) -> PaimonSchema | None:
         """Return the columns that the first commit gives the table; None if they are as they stay.
 
-        Raises UserError where files that are there could not be told from new ones.
+        Raises UserError where files that are there could not be distinguished from new ones.
         """
         wanted = options.schema_save_mode is SchemaSaveMode.RECREATE_SCHEMA
         if not wanted or str(table.path) in self._keeps or found.is_marked(mark):
             return None
         made, old = self._schema(table, options, found.schema), found.schema
-        about = f"Paimon cannot make {options.url} anew"
+        about = f"Paimon cannot recreate {options.url}"
         if made.is_like(old, about):
             return None
         keyed = (made.keys, made.partitions, made.types_of(made.partitions), made.buckets)

@@ -118,7 +118,7 @@ def _tried(sql: str, found: Type, to: Type) -> str:
 
 
 def _always_fits(found: Type, to: Type) -> bool:
-    """Say whether no value of a type can fail to become another, so that nobody need look."""
+    """Say whether no value of a type can fail to become another, so that no check is needed."""
     order = (*WHOLE, *BROKEN)
     if found.kind in order and to.kind in order:
         return order.index(found.kind) <= order.index(to.kind)

@@ -32,7 +32,7 @@ class Columns:
 
 
 def any_column(parts: list[str]) -> SqlValue:
-    """Take any name for a column of unknown type: Spark, or nobody, will look for it."""
+    """Take any name for a column of unknown type: Spark will look for it, if anything does."""
     return SqlValue(".".join(quote(p) for p in parts))
 
 

@@ -66,7 +66,7 @@ def text_of_node(node: exp.Expr) -> str:
 
 
 def place_of(node: exp.Expr, query: str) -> str:
-    """Return where a part stands in the query, as errors say it; empty where unknown."""
+    """Return where a part is in the query, as errors say it; empty where unknown."""
     start = node.meta.get("start")
     if start is None:
         return ""

@@ -1,4 +1,4 @@
-"""What a query makes of its input, as far as it can be told without Spark.
+"""What a query returns for its input, as far as that is known without Spark.
 
 Names are all known then, and so are the types of columns that are taken as they are.  The type of
 an expression is Spark's to tell.
@@ -39,7 +39,7 @@ def projected(text: str, query: exp.Select, table: Table, scope: Scope) -> Table
             found = known.types.get(column_parts(inner)[-1])
             made[output_name(node)] = found or UNKNOWN
     for lateral in projection.laterals:
-        # A view sees what SELECT yields, and what it needs beside that.
+        # A view sees what SELECT yields, and what it needs in addition.
         hidden = {name: known.types[name] for name, item in items.items() if not item.shown}
         seen = Columns(hidden | made)
         name, _sql = projection.view(lateral, seen.resolve, scope)

@@ -70,7 +70,7 @@ def remainder(call: FunctionCall) -> SqlValue:
     kinds, gives = (call.kind(0), call.kind(1)), _rest_type(call.type(0), call.type(1))
     if not all(k in NUMBERS for k in kinds):
         return SqlValue(f"({left} % {right})")
-    wrong = "' divided by '", shown(right), "' leaves nothing that could be told.'"
+    wrong = "' divided by '", shown(right), "' has a rest that is not known.'"
     said = ("'MOD: '", shown(left), *wrong)
     missing = f"{left} IS NULL OR {right} IS NULL"
     if all(k in (*WHOLE, "decimal") for k in kinds):

@@ -52,7 +52,7 @@ def _array(call: FunctionCall) -> SqlValue:
 
 
 def alike(call: FunctionCall) -> tuple[list[str], Type | None]:
-    """Return the arguments as one type, and that type; as they are where nobody knows one."""
+    """Return the arguments as one type, and that type; as they are where none is known."""
     to = widest([call.type(i) for i in range(len(call))])
     if to is None:
         return [a.sql for a in call.args], None

@@ -51,7 +51,7 @@ def _ascii(call: FunctionCall) -> SqlValue:
 
 
 def _char(call: FunctionCall) -> SqlValue:
-    # Spark's chr stops at 255; SeaTunnel's goes on to all of UTF-16.
+    # Spark's chr stops at 255; SeaTunnel's covers all of UTF-16.
     code = f"lpad(hex(cast({call.sql(0)} AS int) & 65535), 4, '0')"
     return SqlValue(f"decode(unhex({code}), 'UTF-16BE')", STRING)
 
@@ -137,7 +137,7 @@ def _trim(side: str) -> Function:
 def _pattern(call: FunctionCall, index: int, flags_at: int) -> str:
     """Return a regular expression with the flags of another argument inside it.
 
-    Where case does not matter, that of every letter does not, as SeaTunnel tells Java.
+    Where case does not matter, that of every letter does not, as SeaTunnel asks of Java.
     """
     inline = "u" if "(?" in str(call.args[index].literal or "(?") else ""
     if call.given(flags_at):

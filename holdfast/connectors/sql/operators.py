@@ -83,7 +83,7 @@ def _decimal(
 ) -> SqlValue:
     gives = widest(list(types))
     assert gives is not None  # both are numbers
-    # A double beside a decimal is read by its digits, so that 0.1 is a tenth.
+    # A double next to a decimal is read by its digits, so that 0.1 is a tenth.
     digits = f"decimal({MAX_PRECISION},18)"
     a, b = (
         f"cast({v.sql} AS {digits})" if t.kind in BROKEN else v.sql
@@ -96,8 +96,8 @@ def _decimal(
 def comparison(sign: str, left: SqlValue, right: SqlValue, scope: Scope) -> SqlValue:
     """Return a comparison, as Java would compare.
 
-    A text and a number are never equal; which of them is larger is told by the number that the text
-    says.  Nothing is equal to, below or above what is not a number (NaN).
+    A text and a number are never equal; which of them is larger is decided by the number in the
+    text.  Nothing is equal to, below or above what is not a number (NaN).
     """
     kinds = (type_of(left, scope).kind, type_of(right, scope).kind)
     if _are_apart(*kinds):

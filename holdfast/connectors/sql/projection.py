@@ -69,7 +69,7 @@ class Projection:
         return self.translator.sql(found.this) if found else None
 
     def items(self) -> list[OutputColumn]:
-        """Return what SELECT yields, and what lateral views need beside it."""
+        """Return what SELECT yields, and what lateral views need in addition."""
         items = [item for node in self.query.expressions for item in self._item(node)]
         names = [item.name for item in items]
         check_names(names)

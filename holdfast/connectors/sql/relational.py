@@ -26,7 +26,7 @@ REFUSED = {"qualify": "QUALIFY", "into": "INTO", "pivots": "PIVOT", "match": "MA
 class Relational:
     """Rewrites one query.  `views` maps each table the query names to a Spark view.
 
-    `scope` tells the type of the only column of a Spark query.
+    `scope` knows the type of the only column of a Spark query.
     """
 
     def __init__(self, text: str, views: Mapping[str, str], scope: Scope) -> None:
@@ -175,7 +175,7 @@ def _rewrite(holder: exp.Expr, translator: Translator) -> None:
 
 
 def _only(node: exp.Expr, *keys: str) -> None:
-    """Refuse a node with parts that nobody here looks at."""
+    """Refuse a node with parts that are not looked at here."""
     if any(part for key, part in node.args.items() if key not in keys):
         raise UserError(f"'{text_of_node(node)}' is not supported in FROM.")
 
@@ -197,5 +197,5 @@ def _rewritten(node: object, translator: Translator) -> object:
 
 
 def _raw(sql: str) -> exp.Var:
-    """Return finished Spark SQL as a node that is written as it stands."""
+    """Return finished Spark SQL as a node that is written as it is."""
     return exp.Var(this=sql)

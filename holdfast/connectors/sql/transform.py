@@ -59,7 +59,7 @@ class SqlOptions:
     weeks: Weeks = "2.3.9"
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong with the query as far as can be told without its input."""
+        """Yield what is wrong with the query as far as is known without its input."""
         if self.time_zone is not None and not _zone_is_known(self.time_zone):
             yield (
                 "time_zone",
@@ -281,7 +281,7 @@ def _views(named: Mapping[str, Rows]) -> Iterator[dict[str, str]]:
 
 
 def _asker(frame: "DataFrame") -> TypeOf:
-    """Return what tells the type of an expression over a frame."""
+    """Return what knows the type of an expression over a frame."""
     from pyspark.errors import AnalysisException
 
     def ask(sql: str) -> Type | None:
@@ -295,7 +295,7 @@ def _asker(frame: "DataFrame") -> TypeOf:
 
 
 def _prober(spark: "SparkSession") -> TypeOf:
-    """Return what tells the type of the one column of a query."""
+    """Return what knows the type of the one column of a query."""
     from pyspark.errors import AnalysisException
 
     def probe(sql: str) -> Type | None:

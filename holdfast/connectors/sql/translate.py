@@ -118,7 +118,7 @@ class Translator:
 
 
 def unknown_function(name: str, place: str) -> str:
-    """Return the sentence for a function nobody knows, or one that is known and refused."""
+    """Return the sentence for a function that is not known, or one that is known and refused."""
     reason = REFUSED.get(name.upper())
     if reason:
         return f"function {name}{place} is not supported. {reason}"

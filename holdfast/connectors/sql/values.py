@@ -34,7 +34,7 @@ class Scope:
     def fail(self, *said: str) -> str:
         """Return what stops the job with a sentence; its parts are Spark SQL.
 
-        The stage stands first: Spark meets the row while a sink writes, whose fault it is not.
+        The stage comes first: Spark meets the row while a sink writes, whose fault it is not.
         """
         return f"raise_error(concat({literal(self.stage + ': ')}, {', '.join(said)}))"
 
@@ -94,7 +94,7 @@ class FunctionCall:
         return self.args[index].sql
 
     def type(self, index: int) -> Type:
-        """Return an argument's type, with an empty kind where nobody knows it."""
+        """Return an argument's type, with an empty kind where it is not known."""
         return type_of(self.args[index], self.scope)
 
     def kind(self, index: int) -> str:

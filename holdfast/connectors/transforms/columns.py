@@ -52,7 +52,7 @@ def check_new(table: Table, names: Sequence[str], stage: str) -> None:
 
 
 def check_unique(names: Sequence[str], about: str) -> str | None:
-    """Return a sentence if a name stands twice, or None."""
+    """Return a sentence if a name is there twice, or None."""
     twice = sorted({n for n in names if names.count(n) > 1})
     return f"{about} names {', '.join(repr(n) for n in twice)} twice." if twice else None
 

@@ -212,7 +212,7 @@ Found = tuple["Expression", "Expression"]
 def _found_lenient(
     rows: Rows, values: list[Value], texts: "dict[str, Expression]"
 ) -> tuple[Rows, dict[str, Found]]:
-    """Read each source column once, into a struct beside the table's columns."""
+    """Read each source column once, into a struct next to the table's columns."""
     from pyspark.sql import functions as F
 
     frame, found = rows.frame, {}
@@ -293,7 +293,7 @@ def typed(text: "Expression", kind: Type, fail: bool) -> "Expression":
     """Return the text as a value of a type; null where it is not of that type.
 
     `fail`: a part of a list, map or row that is not of its type stops the job, which Spark's own
-    error then explains; otherwise that part is null.
+    error then explains; else that part is null.
     """
     from pyspark.sql import functions as F
 

@@ -1,4 +1,4 @@
-"""Metadata: show what is known about a row beside its columns."""
+"""Metadata: show what is known about a row besides its columns."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

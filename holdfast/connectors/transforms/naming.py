@@ -1,7 +1,7 @@
 """How FieldRename and TableRename make a new name from an old one.
 
 Their patterns are Java's, so Java looks for them, in Spark's JVM when the job starts.  What Python
-can tell of a pattern before that is told when the job is checked.
+can tell of a pattern before that is reported when the job is checked.
 """
 
 import re
@@ -23,7 +23,7 @@ class Replacement:
     """One rule that replaces a part of a name."""
 
     replace_from: str  #: What to look for in the old name.
-    replace_to: str  #: What stands there in the new name, taken as it is.
+    replace_to: str  #: The text that replaces it in the new name, taken as it is.
     is_regex: bool = True  #: Whether `replace_from` is a regular expression or the whole old name.
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -31,7 +31,7 @@ class Replacement:
         if not self.is_regex:
             return
         if JAVAS_OWN.search(self.replace_from):
-            return  # Java tells when the job starts
+            return  # Java reports it when the job starts
         try:
             re.compile(self.replace_from)
         except re.error as error:
@@ -52,7 +52,7 @@ class Replacement:
 
 @options
 class Naming:
-    """What a new name is made of."""
+    """The parts of a new name."""
 
     convert_case: Literal["UPPER", "LOWER"] | None = None  #: Turn the name to this case.
     prefix: str = ""  #: Text to put before the name.

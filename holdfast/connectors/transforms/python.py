@@ -1,6 +1,6 @@
 """Python: a function of the user's own, from DataFrame to DataFrame.
 
-It runs where the plan is made, once for each table, not once for each row: what it returns is part
+It runs where the plan is built, once for each table, not once for each row: what it returns is part
 of the one Spark plan.  It can do all that this process can, so it is off unless allowed.
 """
 

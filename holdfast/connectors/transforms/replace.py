@@ -73,7 +73,7 @@ class Replace(Transform[ReplaceOptions]):
 def _replace_first(text: "Expression", pattern: str, replacement: str) -> "Expression":
     r"""Return the text with the first match replaced, as Java's `replaceFirst` does.
 
-    Spark replaces every match, so the match is made to take all the rest of the text along, in a
+    Spark replaces every match, so the match takes all the rest of the text along, in a
     group after the user's own.  `\G` is where the last match ended: it keeps a pattern that can be
     empty from matching once more at the end.
     """

@@ -20,7 +20,7 @@ from holdfast.model.types import Type
 class SplitOptions:
     """What to cut, where, and into which columns."""
 
-    separator: str  #: What stands between two parts, as a Java regular expression.
+    separator: str  #: The separator of two parts, as a Java regular expression.
     split_field: str  #: The column to cut; it stays as it is. One that is not text is read as text.
     #: The new text columns, in order. The last one takes all that is left; null where a part is
     #: missing.

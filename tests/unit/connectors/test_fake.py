@@ -258,7 +258,7 @@ def test_each_table_has_its_own_options(make: Make, spark: SparkSession) -> None
         ),
         (
             {"tables_configs": [{"schema": NAME_AGE}, {"schema": NAME_AGE}]},
-            "FakeSource: a schema without 'table' stands more than once."
+            "FakeSource: a schema without 'table' is given more than once."
             " Give each table a path of its own.",
         ),
         (

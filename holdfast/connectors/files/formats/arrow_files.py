@@ -1,6 +1,6 @@
 """Read ORC and Parquet files with Arrow, inside Spark's Python workers, where Java does not do.
 
-Java reads ORC files of its C++ library otherwise: days before 1582 by another calendar, and
+Java reads ORC files of its C++ library differently: days before 1582 by another calendar, and
 fractions of a second before 1970 not at all.  And it refuses Parquet's nanoseconds, which pandas
 writes, its milliseconds of a day, half floats and UUIDs.
 """

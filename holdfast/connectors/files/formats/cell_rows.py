@@ -42,7 +42,7 @@ class CellRows:
     def table(
         self, rows: Sequence[tuple[int, Cells]], place: Place, reject: Callable[[Misfit], None]
     ) -> pa.Table:
-        """Return rows, each with its number, as a table; one that is none is told to `reject`."""
+        """Return rows, each with its number, as a table; one that is no row goes to `reject`."""
         bad: dict[int, Misfit] = {}
         arrays = []
         for column, at in zip(self.columns, self.places, strict=True):

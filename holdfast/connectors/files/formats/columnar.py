@@ -56,7 +56,7 @@ class _Group:
     """The same with local times where the files have no instants."""
 
     by_arrow: bool
-    """Whether Java reads such files otherwise than they were meant."""
+    """Whether Java reads such files differently from what was meant."""
 
     @property
     def kinds(self) -> dict[str, Type]:
@@ -146,7 +146,7 @@ def _groups(load: SparkReader, table: "FileTable", folders: set[str]) -> list[_G
 
 
 def _footer(path: str, form: FileFormat) -> tuple[str, pa.Schema | None, bool]:
-    """Return what tells files of several shapes apart, the columns, and if Arrow must read it."""
+    """Return what distinguishes files of several shapes, the columns, and if Arrow must read it."""
     try:
         if form is FileFormat.PARQUET:
             footer = pq.read_metadata(path)

@@ -26,8 +26,8 @@ LOOK_BYTES = 1000
 class RowBlock:
     """Rows of a text.
 
-    `at` is where they begin in the text, `masked` the data with escaped bytes made meaningless,
-    `turns` where quotes open and close, and `early` where a quote closes though its field goes on.
+    `at` is where they begin in the text, `masked` the data with escaped bytes replaced, `turns`
+    where quotes open and close, and `early` where a quote closes though its field continues.
     `unclosed`: the last row has a quote that nothing closes, or ends with an escape.  `too_long`:
     this is the begin of one row of more bytes than a row may have, and `lines` is how many lines it
     takes in.

@@ -3,7 +3,7 @@
 A quote opens a field only where a field begins.  Inside, two quotes are one character, and any
 other quote closes the field.  A quote in the middle of a field that no quote opened is a character.
 
-As long as every second quote stands where a field begins and the others where one ends (or in a
+As long as every second quote is where a field begins and the others where one ends (or in a
 pair), the number of quotes so far says where they are inside, and nothing is looped over.  Quotes
 that break this rule (`5" pipe`, `"a" b`) are followed one by one.
 """
@@ -19,7 +19,7 @@ Places = np.ndarray[Any, np.dtype[np.int64]]
 
 NONE: Places = np.empty(0, np.int64)
 NEUTRAL = ord("x")
-"""What stands for an escaped byte where only quotes and ends of rows are looked for."""
+"""What replaces an escaped byte where only quotes and ends of rows are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Scan:
         """Whether the text fed so far ends inside of quotes."""
 
         self.escaped = False
-        """Whether an escape stands before the next chunk."""
+        """Whether an escape is before the next chunk."""
 
         self._quote = dialect.quote
         self._escape = dialect.escape
@@ -79,7 +79,7 @@ class Scan:
         """Follow a chunk whose next byte is `after` (LF at the end of the text).
 
         Returns the places of the quotes that open or close, and of those among them that close
-        though the field goes on.
+        though the field continues.
         """
         if self._quote is None or not masked:
             return NONE, NONE

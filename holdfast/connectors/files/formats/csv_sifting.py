@@ -44,7 +44,7 @@ class Sifted:
 
 
 def sift(block: RowBlock, width: int, dialect: Dialect, rules: RowRules) -> Sifted:
-    """Return the rows of a block that have this many fields, or are made to have them."""
+    """Return the rows of a block that have this many fields, or get them."""
     rows = block.rows
     between, fields = _fields(block, dialect)
     found: dict[int, Misfitting] = {}

@@ -16,7 +16,7 @@ _PLACE = re.compile(rb'\br="([A-Z]+)(\d+)"')
 
 
 class Unread(str):
-    """What stands in a cell that has no value: a formula, or the name of an error."""
+    """What is in a cell that has no value: a formula, or the name of an error."""
 
     __slots__ = ()
 

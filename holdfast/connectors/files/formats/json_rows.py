@@ -1,8 +1,8 @@
 """Turn lines of JSON into Arrow batches by the rules of docs/values.md.
 
 Arrow parses a whole block where each line is one plain object.  Where one is not, or where Arrow
-might read a value otherwise than the rules say, the lines of that block are read one by one: the
-same values, or a Misfit for the line that has none.
+might read a value differently from what the rules say, the lines of that block are read one by one:
+the same values, or a Misfit for the line that has none.
 """
 
 import io
@@ -77,9 +77,9 @@ class JsonRows:
         return pa.schema([(c.name, arrow_type(c.type)) for c in self.columns])
 
     def block(self, block: bytes, places: Callable[[int], str], reject: Reject) -> pa.Table:
-        """Return the rows of whole lines; `places` says where the line with a number stands.
+        """Return the rows of whole lines; `places` says where the line with a number is.
 
-        A line that is no row is told to `reject`, which may raise.
+        A line that is no row goes to `reject`, which may raise.
         """
         if (made := self._at_once(block)) is not None:
             return made
@@ -155,7 +155,7 @@ class JsonRows:
 def _rows_in(codes: "np.ndarray[Any, Any]") -> int:
     """Return how many lines there are, if each begins and ends as an object does; else 0.
 
-    What stands between two such lines can only be the end of one object and the begin of another.
+    Between two such lines there can only be the end of one object and the begin of another.
     """
     ends = np.flatnonzero(codes == 0x0A)
     if not len(ends) or ends[-1] != len(codes) - 1:

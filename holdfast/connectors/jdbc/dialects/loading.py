@@ -3,7 +3,7 @@
 PostgreSQL takes its own format at half the cost of text, and a library writes it at a tenth.  That
 writes a column as the type that Arrow has, so it is used only where the table has that type.
 
-For MySQL, literals are made column by column inside Arrow.  The session has NO_BACKSLASH_ESCAPES
+For MySQL, literals are built column by column inside Arrow.  The session has NO_BACKSLASH_ESCAPES
 and talks utf8mb4, in which no other character has the byte of a quote: doubling quotes is enough.
 """
 
@@ -54,7 +54,7 @@ class PostgresCopy(Loader):
 
     def __init__(self, session: Session, loading: Loading) -> None:
         self._session = session
-        # Only a table that was made in this transaction can be frozen.
+        # Only a table that this transaction has created can be frozen.
         how = f"FORMAT {self.form}{', FREEZE' if loading.apart else ''}"
         self._statement = (
             f"COPY {loading.table} ({', '.join(loading.columns)}) FROM STDIN WITH ({how})"

@@ -138,7 +138,7 @@ class MySql(Database):
         need_library("pymysql", "Jdbc", "mysql")
 
     def mend(self, error: HoldfastError) -> str:
-        """Return what a person can do where nobody gets in."""
+        """Return what a person can do where no session opens."""
         match error.about.get("number"):
             case 1044:
                 return f"GRANT ALL ON {self.quote(self.address.database)}.* to that user."
@@ -315,14 +315,14 @@ def _keep_alive(line: socket.socket) -> None:
 
 
 def _arrange(connection: Any, purpose: str, statement_s: int, idle_s: int) -> None:
-    """Set what the server's configuration may have otherwise."""
+    """Set what the server's configuration may have set differently."""
     cursor = connection.cursor()
     # Values that do not fit are refused, never cut; a quote is the only character to escape.
     cursor.execute(
         "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_TRANS_TABLES',"
         " 'NO_BACKSLASH_ESCAPES'), time_zone = '+00:00'"
     )
-    # A commit then reads staged rows without waiting for a task that nobody waits for.
+    # A commit then reads staged rows without waiting for an abandoned task.
     cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
     wait_s = STAGE_IDLE_S if purpose == "stage" else idle_s
     cursor.execute(

@@ -51,7 +51,7 @@ HOPELESS = (
     "authentication failed", "does not exist", "no pg_hba.conf entry", "permission denied",
     "no password supplied",
 )  # fmt: skip
-"""What is said of a connection that cannot be made; libpq tells no SQLSTATE then."""
+"""What is said of a connection that does not open; libpq gives no SQLSTATE then."""
 
 SETTINGS = {
     # Java's driver: libpq
@@ -96,8 +96,8 @@ class Postgres(Database):
 
     upserts_read: ClassVar[bool] = True
 
-    # Rows of a table that is made in the same transaction need no marks later that say that they
-    # are there, and whoever commits them need not pick them out: a third less for a commit.
+    # Rows of a table that is created in the same transaction need no marks later that say that
+    # they are there, and a commit need not pick them out: it takes a third less.
     chunks_apart: ClassVar[bool] = True
 
     def connect(self, purpose: str) -> Any:
@@ -149,7 +149,7 @@ class Postgres(Database):
             need_library(module, "Jdbc", "postgres")
 
     def mend(self, error: HoldfastError) -> str:
-        """Return what a person can do where nobody gets in."""
+        """Return what a person can do where no session opens."""
         said = str(error)
         if "database" in said and "does not exist" in said:
             return "Create that database, or correct url."
@@ -314,7 +314,7 @@ class Postgres(Database):
 
 
 def _arrange(connection: Any, purpose: str, statement_s: int, idle_s: int) -> None:
-    """Set what the server's configuration may have otherwise."""
+    """Set what the server's configuration may have set differently."""
     connection.execute(KEEP_SYNC)
     connection.execute("SET timezone = 'UTC'")
     connection.execute("SET default_transaction_isolation = 'read committed'")

@@ -111,7 +111,7 @@ class _Reader:
         return chr(int(code[0], 16))
 
     def _bare(self, ends: str) -> str:
-        """Return what stands here without quotes, up to one of `ends`."""
+        """Return what is here without quotes, up to one of `ends`."""
         start = self.at
         while self.at < len(self.text) and self.text[self.at] not in ends:
             self.at += 1

@@ -110,26 +110,6 @@ def test_a_table_that_is_there_says_how_it_is_written(spark: SparkSession, tmp_p
         sink(path, partition_keys=["id"]).prepare([ORDERS])
 
 
-def test_rows_that_do_not_fit_are_refused_with_every_difference(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    path = tmp_path / "t"
-    put(sink(path), spark.sql("SELECT 1 AS id, 'x' AS city"))
-    table = Table(
-        TablePath.parse(PLACE),
-        (Column("id", Type("bigint")), Column("city", Type("date")), Column("zip", Type("string"))),
-    )
-    with pytest.raises(UserError) as found:
-        sink(path).prepare([table])
-    said = str(found.value)
-    assert "id is int in the table and arrives as bigint" in said
-    assert "city is string in the table and arrives as date" in said
-    assert "zip (string) is not in the table" in said
-    with pytest.raises(UserError, match="arrives as bigint"):
-        put(sink(path), spark.sql("SELECT 1L AS id, 'x' AS city"), 2)
-    assert not any((path / "_holdfast").iterdir())
-
-
 def test_a_null_where_the_table_has_none_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "t"
     fields = [{"name": "id", "type": "long", "nullable": False, "metadata": {}}]

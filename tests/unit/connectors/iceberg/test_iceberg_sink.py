@@ -185,25 +185,6 @@ def test_a_table_that_is_there_says_how_it_is_written(spark: SparkSession, tmp_p
     sink(tmp_path, case_sensitive=True).prepare([ORDERS])
 
 
-def test_rows_that_do_not_fit_are_refused_with_every_difference(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    put(sink(tmp_path), spark.sql("SELECT 1 AS id, 'x' AS city"))
-    table = Table(
-        TablePath.parse(PLACE),
-        (Column("id", Type("bigint")), Column("city", Type("date")), Column("zip", Type("string"))),
-    )
-    with pytest.raises(UserError) as found:
-        sink(tmp_path).prepare([table])
-    said = str(found.value)
-    assert "id is int in the table and arrives as bigint" in said
-    assert "city is string in the table and arrives as date" in said
-    assert "zip (string) is not in the table" in said
-    with pytest.raises(UserError, match="arrives as bigint"):
-        put(sink(tmp_path), spark.sql("SELECT 1L AS id, 'x' AS city"), 2)
-    assert not any((tmp_path / "shop" / "orders" / "_holdfast").iterdir())
-
-
 def test_keys_describe_a_new_table_and_rows_are_added_all_the_same(
     spark: SparkSession, tmp_path: Path
 ) -> None:

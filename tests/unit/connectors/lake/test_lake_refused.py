@@ -124,7 +124,7 @@ def test_l10_a_commit_that_the_library_refuses_is_no_lost_race(tmp_path: Path) -
     with_feature(tmp_path, "clustering")
     log = DeltaLog.load(Location(str(tmp_path / "delta")))
     assert log is not None
-    with pytest.raises(UserError, match=r"Unsupported table features.*Nobody else has changed"):
+    with pytest.raises(UserError, match=r"Unsupported table features.*No other writer has changed"):
         log.add(CommitId("u", 1), [])
 
 
@@ -208,3 +208,21 @@ def test_l13_places_and_metrics_of_iceberg_are_kept(spark: SparkSession, tmp_pat
     where = Path(file["file_path"].removeprefix("file://")).relative_to(home / "elsewhere")
     assert [len(piece) for piece in where.parts[:4]] == [4, 4, 4, 8], "spread as the library does"
     assert opened(tmp_path).scan().to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize("kind", SINKS)
+def test_rows_that_do_not_fit_are_refused_with_every_difference(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    open_sink = {"delta": delta, "iceberg": iceberg, "paimon": paimon}[kind]
+    put(open_sink(tmp_path), spark.sql("SELECT 1 AS id, 'x' AS city"))
+    with pytest.raises(UserError) as found:
+        open_sink(tmp_path).prepare([table(id="bigint", city="date", zip="string")])
+    said = str(found.value)
+    assert "id is int in the table and arrives as bigint" in said
+    assert "city is string in the table and arrives as date" in said
+    assert "zip (string) is not in the table" in said
+    with pytest.raises(UserError, match="arrives as bigint"):
+        put(open_sink(tmp_path), spark.sql("SELECT 1L AS id, 'x' AS city"), 2)
+    left = [p for hidden in tmp_path.rglob("_holdfast") for p in hidden.iterdir()]
+    assert left == [], "nothing staged is left"

@@ -55,7 +55,7 @@ class World:
         self.number += 1
         commit = CommitEvent(CommitId("u", self.number, about.pop("watermark", None)), (), **about)
         listener = MarkDone(self.options, Location, lambda: self.now_ms / 1000)
-        state = listener.heard(commit, touched, self.state)
+        state = listener.after_commit(commit, touched, self.state)
         self.state = self.state if again else json.loads(json.dumps(state))
 
     def marks(self) -> dict[str, Any]:

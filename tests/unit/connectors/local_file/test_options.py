@@ -30,7 +30,7 @@ SINK = {"path": "/data", "file_format_type": "text"}
         (SOURCE | {"encoding": "rot13"}, "encoding = 'rot13' is not known"),
         (SOURCE | {"encoding": "idna"}, "encoding = 'idna' is not known"),
         (SOURCE | {"compress_codec": "snappy"}, "Good values: none, lzo, gzip"),
-        (SOURCE | {"file_filter_pattern": "(a"}, "file_filter_pattern is no good pattern"),
+        (SOURCE | {"file_filter_pattern": "(a"}, "file_filter_pattern is not a valid pattern"),
         (SOURCE | {"file_filter_modified_end": "soon"}, "is no time. Write it as 2024-01-31"),
         (SOURCE | {"read_columns": ["a"]}, "read_columns of text files needs schema.fields"),
         (

@@ -168,7 +168,7 @@ def test_a_key_may_not_be_null(spark: SparkSession, tmp_path: Path) -> None:
         ({"write_props": {"bucket": "2"}}, "needs sequence.field, a column that grows"),
         ({"write_props": {"bucket": "2", "sequence.field": "nope"}}, "nope, which is no column"),
         ({"write_props": {"sequence.field": "v"}}, "needs bucket, the number of buckets"),
-        ({"changelog-producer": "lookup"}, "no changelog is written beside the rows"),
+        ({"changelog-producer": "lookup"}, "no changelog is written with the rows"),
         ({"deletion-vectors.enabled": "true"}, "until another engine compacts"),
         ({"merge-engine": "partial-update"}, "for each key the last row counts"),
         ({"partition_keys": "name"}, "must have the partition columns in it, and has not name"),
