@@ -182,7 +182,8 @@ def _report(race: Race, dlt: Path, home: Path | None) -> report.Report:
         notes=[
             "rows/s from a session that is up to the end of the job; CPU seconds are those of the"
             " command, not of the server.",
-            "Only Holdfast's rows appear in one transaction, and once, whichever process is killed.",
+            "Only Holdfast's rows appear in one transaction, and once, whichever process is"
+            " killed.",
             "dlt loads Parquet through ADBC, the faster of its two ways of loading many rows; it"
             " cannot load a column of floats so, and gets doubles.",
         ],
