@@ -1,7 +1,7 @@
 """Batch copies of files: a job file against what people would use instead.
 
 Rows into PostgreSQL are in `jdbc`.  The figure is rows a second from a session that is up to the
-end of the job; the time from the command to its first Spark job is beside it.  Runs are
+end of the job; the time from the command to its first Spark job is given too.  Runs are
 interleaved, so that what else the machine does hits all alike.  Every run's rows are counted where
 they arrived.
 """
@@ -215,7 +215,7 @@ def report_of(
             speeds.setdefault(name, []).append(point)
     return report.Report(
         name="batch",
-        question="How many rows a second does a batch copy of files move, beside the PySpark"
+        question="How many rows a second does a batch copy of files move, against the PySpark"
         " script, dlt and PyFlink?",
         data=data,
         rounds=ROUNDS,

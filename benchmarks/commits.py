@@ -1,7 +1,7 @@
 """What the three-hundredth commit to a lake table costs, against the tenth to another one.
 
 The two tables get their commits in turns, so that what else the machine does hits both.  Cost is
-CPU seconds of the committing process; the wall clock, with its waits for the disk, is beside it.
+CPU seconds of the committing process; the wall clock, with its waits for the disk, is given too.
 """
 
 import shutil

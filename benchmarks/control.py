@@ -301,7 +301,7 @@ def _report(seen: list[Seen]) -> Report:
             "takeover: from the election after a kill -9 until all records are taken over and all"
             f" workers answered; workers beat every {BEAT_S:g} s, and growth is over no less than"
             " that",
-            f"cleanup: beside {JOBS // 100} jobs with {RATE * SLOWLY:g} checkpoints a second, from"
+            f"cleanup: with {JOBS // 100} jobs and {RATE * SLOWLY:g} checkpoints a second, from"
             " the election of a leader for which all of them are due at once; they are runs of one"
             " job file",
             f"most checkpoints a second within {P99_S:g} s: {'; '.join(limits)}",
@@ -340,7 +340,7 @@ def _bars(seen: list[Seen], full: list[Seen]) -> list[Bar]:
     bars += [
         Bar(f"cost of a checkpoint, {JOBS:,} over {few.size.jobs} jobs",
             full[0].cost_ms / few.cost_ms, COST_RATIO, "most"),
-        Bar(f"cost of a checkpoint beside {TOMBSTONES:,} tombstones over none",
+        Bar(f"cost of a checkpoint with {TOMBSTONES:,} tombstones over none",
             last.cost_ms / few.cost_ms, COST_RATIO, "most"),
         Bar("memory for each job, KB", _memory_kb(few, full[0]), 200.0, "most"),
         Bar(f"cleanup of {TOMBSTONES:,} tombstones, s", last.cleanup_s, CLEANUP_S, "most"),

@@ -2,7 +2,7 @@
 
 Spark's writer commits each task by itself, so a job that fails has written a part, and one that is
 run again writes twice; ours stages rows and moves them into the table in one transaction.  The
-rewriting of batched INSERTs, which PostgreSQL's Java driver does only if asked, is shown beside.
+rewriting of batched INSERTs, which PostgreSQL's Java driver does only if asked, is measured too.
 Runs are interleaved, so that what else the machine does hits all alike.
 """
 
@@ -182,7 +182,8 @@ def _report(race: Race, dlt: Path, home: Path | None) -> report.Report:
         notes=[
             "rows/s from a session that is up to the end of the job; CPU seconds are those of the"
             " command, not of the server.",
-            "Only Holdfast's rows appear in one transaction, and once, whoever is killed.",
+            "Only Holdfast's rows appear in one transaction, and once, whichever process is"
+            " killed.",
             "dlt loads Parquet through ADBC, the faster of its two ways of loading many rows; it"
             " cannot load a column of floats so, and gets doubles.",
         ],

@@ -142,10 +142,10 @@ def _report(taken: dict[str, list[Run]], slices: Mapping[str, Slices]) -> Report
         plots=[Plot("Rows a second by checkpoint interval", "bars", "rows/s", {"Holdfast": speed})],
         notes=(
             "wall s and CPU s: from a session that is up to the end of the job.  A slice: from the"
-            " end of the one before, in a run of its own.  Outside Spark: what of it passes while"
-            " no Spark job runs.  Lost: the fastest run against the fastest without checkpoints;"
-            " by rounds: against the run without checkpoints of the same round, in the middle one"
-            " of the rounds.",
+            " end of the one before, in a run of its own.  Outside Spark: time in a slice"
+            " with no Spark job running.  Lost: the fastest run against the fastest without"
+            " checkpoints; by rounds: against the run without checkpoints of the same round, in the"
+            " middle one of the rounds.",
         ),
     )
 

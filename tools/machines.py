@@ -22,10 +22,11 @@ MACHINES: tuple[TransitionTable, ...] = (
 
 HEAD = """# State machines
 
-Every status in Holdfast changes along a row of a table in `holdfast/core`, or the step raises.
-The pictures are drawn from the tables: `python -m tools.machines --write
-docs/machines.md`.  Below each stand the events that change nothing there, because they are late,
-repeated, or of a former attempt; the comments in the tables say why that is harmless.
+Every status in Holdfast changes along a row of a table in `holdfast/core`; any other change raises.
+The diagrams are drawn from the tables: `python -m tools.machines --write
+docs/machines.md`.  Below each diagram is a list of events that change nothing in a status, because
+they are late, repeated, or of a former attempt.  The comments in the tables say why that is
+harmless.
 """
 
 

@@ -85,7 +85,7 @@ def test_a_wrong_token_opens_nothing(browser: Browser, stage: Stage) -> None:
         visit.page.goto(stage.url)
         visit.page.get_by_label("Token").fill("wrong")
         visit.page.get_by_role("button", name="Sign in").click()
-        expect(visit.page.get_by_role("alert")).to_contain_text("not, or no longer, good")
+        expect(visit.page.get_by_role("alert")).to_contain_text("not valid, or no longer valid")
         assert visit.page.evaluate("Object.keys(sessionStorage).length + localStorage.length") == 0
 
 

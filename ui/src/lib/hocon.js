@@ -22,14 +22,14 @@ export function block(plugin, options, given) {
   return `  ${plugin} {\n${body}${body ? '\n' : ''}  }\n`
 }
 
-// A new stage goes to the end of its section; a section that is not there is made.
-export function insert(text, role, made) {
+// A new stage goes to the end of its section; a missing section is added.
+export function insert(text, role, stage) {
   const begun = text.trim() ? text.replace(/\s*$/, '\n') : 'env { job.name = "my job", job.mode = BATCH }\n'
   const head = new RegExp(`^\\s*${role}\\s*\\{`, 'm').exec(begun)
   const end = head ? closing(begun, head.index + head[0].length) : -1
-  if (end < 0) return `${begun}\n${role} {\n${made}}\n`
+  if (end < 0) return `${begun}\n${role} {\n${stage}}\n`
   const before = begun.slice(0, end).replace(/[ \t]*$/, '')
-  return `${before}${before.endsWith('\n') ? '' : '\n'}${made}${begun.slice(end)}`
+  return `${before}${before.endsWith('\n') ? '' : '\n'}${stage}${begun.slice(end)}`
 }
 
 // The brace that closes a section, past strings and comments; -1 if there is none.

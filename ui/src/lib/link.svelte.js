@@ -54,13 +54,13 @@ export async function ask(path, { method = 'GET', body, master = link.at, timeou
     })
     text = await answer.text()
   } catch (error) {
-    throw new Gone(error.name === 'TimeoutError' ? `${master} is silent` : `${master} cannot be reached`)
+    throw new Gone(error.name === 'TimeoutError' ? `${master} does not answer` : `${master} cannot be reached`)
   }
-  const told = Date.parse(answer.headers.get('date') || '')
-  if (told) noteDate(told)
+  const dated = Date.parse(answer.headers.get('date') || '')
+  if (dated) noteDate(dated)
   const data = text ? parse(text) : {}
   if (answer.ok) return data
-  if (answer.status === 401) signOut('The token is not, or no longer, good.')
+  if (answer.status === 401) signOut('The token is not valid, or no longer valid.')
   throw new Refused(answer.status, data)
 }
 
@@ -73,8 +73,8 @@ function parse(text) {
 }
 
 // Dates in answers are the master's; a browser whose clock is wrong must not show wrong ages.
-function noteDate(told) {
-  const off = told + 500 - Date.now()
+function noteDate(dated) {
+  const off = dated + 500 - Date.now()
   skew = Math.abs(off) > 3000 ? off : 0
 }
 
@@ -103,8 +103,8 @@ export function signOut(why = '') {
 
 async function learn() {
   link.me = await ask('/api/me')
-  const told = (link.me.masters || []).map((u) => u.replace(/\/$/, ''))
-  link.masters = [...new Set([link.own, ...told])]
+  const known = (link.me.masters || []).map((u) => u.replace(/\/$/, ''))
+  link.masters = [...new Set([link.own, ...known])]
 }
 
 export const may = (permission) => Boolean(link.me && link.me.permissions.includes(permission))
@@ -133,11 +133,11 @@ export async function follow() {
     const begun = mono()
     try {
       if (!link.me) await learn()
-      const told = await ask(`/api/changes?since=${since}&wait_s=10`)
+      const answer = await ask(`/api/changes?since=${since}&wait_s=10`)
       // A standby without a leader would only answer once it leads itself; ask it again and again.
-      since = told.term ? told.change : -1
+      since = answer.term ? answer.change : -1
       failed = 0
-      heard(told)
+      received(answer)
       await home()
       await sleep(Math.max(0, TICK_MS - (mono() - begun)))
     } catch (error) {
@@ -151,10 +151,10 @@ export async function follow() {
   }
 }
 
-function heard(told) {
+function received(answer) {
   const back = link.state === 'lost' || link.state === 'leaderless'
-  link.state = told.term ? 'up' : 'leaderless'
-  if (told.term) { link.term = told.term; link.lostSince = 0; link.why = '' }
+  link.state = answer.term ? 'up' : 'leaderless'
+  if (answer.term) { link.term = answer.term; link.lostSince = 0; link.why = '' }
   else if (!link.lostSince) link.lostSince = clusterNow()
   if (back && link.state === 'up') learn().catch(() => {})
   link.tick += 1

@@ -8,8 +8,8 @@ class Watched {
   at = $state.raw(0) // performance.now() of the last answer
 }
 
-// `path` is a function; a null path asks nothing.  `every` ms at the most often.  `keep`: what was
-// seen stays until the answer to another path is there.
+// `path` is a function; a null path asks nothing.  `every`: the least time between two requests, in ms.
+// `keep`: the old answer stays until the answer to another path is there.
 export function watch(path, every = 1000, keep = false) {
   const seen = new Watched()
   let current = null, busy = false, last = 0, turn = 0
@@ -25,7 +25,7 @@ export function watch(path, every = 1000, keep = false) {
       seen.error = null
       seen.at = performance.now()
     } catch (error) {
-      // A lost master is told once, for the whole page; what was seen last stays.
+      // A lost master is reported once, for the whole page; the last answer stays on the screen.
       if (mine === turn && !(error instanceof Gone)) seen.error = error instanceof Refused ? error : new Error(String(error))
     } finally {
       if (mine === turn) busy = false
@@ -54,7 +54,7 @@ export function watch(path, every = 1000, keep = false) {
   return seen
 }
 
-// An age that the master measured, gone on with since.  It grows while nobody answers, as it should.
+// An age that the master measured, plus the time since then.  It grows while no master answers, as it should.
 export function grown(age_s, at) {
   void link.now
   return age_s === null || age_s === undefined ? null : age_s + (performance.now() - at) / 1000
