@@ -4,6 +4,7 @@ Everything here is safe to repeat: a submit carries a token and its job's id, so
 taken and not answered is not taken twice.
 """
 
+import re
 import secrets
 import ssl
 import time
@@ -63,6 +64,7 @@ PATIENCE_S = 30.0
 ANSWER_S = 10.0
 RETRY_S = (0.1, 1.0)
 POLL_S = 0.5
+ERRNO = re.compile(r"\[Errno -?\d+\] ")
 CONNECT_WAIT_S = 5.0
 """How long one request waits for a worker; it is less than ANSWER_S."""
 
@@ -315,7 +317,8 @@ class Client:
                     self._preferred = error.leader
                     continue
             except (httpx2.TransportError, Unavailable) as error:
-                said[url] = untrusted(str(error)) or str(error) or type(error).__name__
+                plain = ERRNO.sub("", str(error)) or type(error).__name__
+                said[url] = untrusted(str(error)) or plain
                 if all(untrusted(said.get(u, "")) for u in self._masters):
                     reasons = "; ".join(f"{u}: {why}" for u, why in said.items())
                     raise UserError(f"No master can be trusted. {reasons}.", code="tls") from error
@@ -323,7 +326,7 @@ class Client:
                 reasons = "; ".join(f"{u}: {why}" for u, why in said.items())
                 raise Unavailable(
                     f"No master could answer within {self._patience_s:g} s. {reasons}."
-                    " Are the masters running (holdfast master), and is --masters right?",
+                    " Start one (holdfast master), or name those that run with --masters.",
                     code="client.no_answer",
                 )
             time.sleep(pause_s)

@@ -2,6 +2,7 @@
 
 HoldfastError            carries .code, .about (ids) and a message
 ├── UserError            the job or an option is wrong; never retried; exit 1
+│   ├── UserErrors       several of them, of one stage
 │   └── JobFileError     all mistakes found in a job file, each with its place
 ├── UsageError           the command line is wrong; exit 2
 ├── Unavailable          the same call may work later; retried with a bound
@@ -28,6 +29,24 @@ class HoldfastError(Exception):
 
 class UserError(HoldfastError):
     """The job or an option is wrong: trying again changes nothing."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is wrong, a sentence for each thing."""
+        return (str(self),)
+
+
+class UserErrors(UserError):
+    """Several things are wrong in one place, a sentence for each."""
+
+    def __init__(self, sentences: Sequence[str], *, code: str = "") -> None:
+        self._sentences = tuple(dict.fromkeys(sentences))
+        super().__init__(" ".join(self._sentences), code=code)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is wrong, a sentence for each thing."""
+        return self._sentences
 
 
 class UsageError(HoldfastError):

@@ -21,7 +21,7 @@ from holdfast.cli.run import (
     report_for,
 )
 from holdfast.cli.terminal import screen, show_warnings
-from holdfast.errors import JobFileError, JobFileProblem, SourceLocation, UsageError
+from holdfast.errors import JobFileError, JobFileProblem, SourceLocation, Unavailable, UsageError
 from holdfast.plan.record import JobSource, encode_spec
 from holdfast.plan.variables import parse_assignments
 
@@ -73,6 +73,7 @@ def check(
     if plugin:
         raise UsageError("check --connect on a cluster takes no --plugin: workers load their own.")
     report.raise_if_any()
+    show_warnings(report.warnings)  # of the text, which no worker sees
     spec = encode_spec(JobSource(str(path), tree, None, report.lenient, allow_python))
     # A plain check is to be quick: only one that asks a cluster loads what talks HTTP.
     from holdfast.cli.cluster_verb import client_for
@@ -80,6 +81,13 @@ def check(
     client = client_for(masters, node_config, token_file, patience)
     try:
         found = client.check_connect(spec, timeout)
+    except Unavailable as error:
+        if not named:
+            error.add_note(
+                "HOLDFAST_MASTERS is set, so a worker of that cluster is asked. Without it, this"
+                " machine looks."
+            )
+        raise
     finally:
         client.close()
     _tell(path, found)

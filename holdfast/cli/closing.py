@@ -6,9 +6,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.cli.terminal import screen, statistics
 from holdfast.process.run_result import RunResult
+
+if TYPE_CHECKING:
+    from holdfast.cli.launch import Launch
 
 READERS = {
     "_delta_log": "import deltalake as d; print(d.DeltaTable({0!r}).to_pandas())",
@@ -63,14 +67,25 @@ def show_places(result: RunResult) -> None:
         )
 
 
-def steps_after_run(file: Path) -> Steps:
-    """Return what to try after a run in one process."""
-    name = shlex.quote(str(file))
+def steps_after_run(asked: "Launch") -> Steps:
+    """Return what to try after a run in one process; each step takes the file as the run did."""
+    sent = _as_given(asked)
+    here = " ".join([sent, *(f"--plugin {shlex.quote(one)}" for one in asked.plugins)])
     return (
-        (f"holdfast plan {name}", "draws the job, with its tables and columns"),
-        (f"holdfast run {name}", "once more; data_save_mode says whether rows are added"),
-        (f"holdfast submit {name}", "the same on a cluster (holdfast master, holdfast worker)"),
+        (f"holdfast plan {here}", "draws the job, with its tables and columns"),
+        (f"holdfast run {here}", "once more; data_save_mode says whether rows are added"),
+        (f"holdfast submit {sent}", "the same on a cluster (holdfast master, holdfast worker)"),
     )
+
+
+def _as_given(asked: "Launch") -> str:
+    """Return the file with the flags without which it would not be the same job."""
+    words = ["-c"] if asked.box else ["--lenient"] if asked.lenient else []
+    words.append(shlex.quote(str(asked.file)))
+    words += [f"-i {name}=..." for name in asked.variables]  # a value may be a secret
+    words += ["--allow-unset"] if asked.allow_unset else []
+    words += ["--allow-python"] if asked.allow_python else []
+    return " ".join(words)
 
 
 def steps_after_submit(job_id: str, master: str) -> Steps:

@@ -1,13 +1,13 @@
 """The verb that shows connectors and their options, from the declarations alone."""
 
 import inspect
+from collections.abc import Iterator
 from pathlib import Path
-from textwrap import indent
+from textwrap import indent, wrap
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table as Grid
 
 from holdfast.cli.flags import PluginFiles
 from holdfast.connect.options import OptionInfo, describe, nearest
@@ -20,6 +20,7 @@ from holdfast.model.job import Role
 HEAD = "<!-- Written by `make docs` from the option declarations; do not edit. -->\n\n"
 
 page = Console(highlight=False)
+WIDTH = 100
 
 
 def connectors(
@@ -49,27 +50,25 @@ def connectors(
         if kind.refused:
             page.print(kind.refused, markup=False)
             continue
-        page.print(_grid(describe(kind.options_class)))
+        for line in _lines(describe(kind.options_class)):
+            page.print(line, markup=False, soft_wrap=True)
         if kind.notes:
             page.print(f"\n{kind.notes}", markup=False)
 
 
-def _grid(infos: tuple[OptionInfo, ...], indent: str = "") -> Grid:
-    grid = Grid(box=None, pad_edge=False, show_edge=False)
-    for title in ("option", "type", "default", "what it does"):
-        grid.add_column(title, overflow="fold")
-    _fill(grid, infos, indent)
-    return grid
+def _lines(infos: tuple[OptionInfo, ...], before: str = "") -> Iterator[str]:
+    """Yield each option with its type and default, and below it what it does.
 
-
-def _fill(grid: Grid, infos: tuple[OptionInfo, ...], indent: str) -> None:
+    No table: at the width of a usual terminal its columns would be a word wide.
+    """
     for info in infos:
         default = "required" if info.required else _shown(info.default)
+        yield f"{before}{info.key}  ({', '.join(filter(None, (info.kind, default)))})"
         also = f" (also: {', '.join(info.aliases)})" if info.aliases else ""
-        cells = (indent + info.key, info.kind, default, info.doc + also)
-        grid.add_row(*(cell.replace("[", "\\[") for cell in cells))
-        if info.inner and len(indent) < 6:
-            _fill(grid, describe(info.inner), indent + "  ")
+        margin = before + "    "
+        yield from wrap(info.doc + also, WIDTH, initial_indent=margin, subsequent_indent=margin)
+        if info.inner and len(before) < 6:
+            yield from _lines(describe(info.inner), before + "  ")
 
 
 def _shown(value: object) -> str:

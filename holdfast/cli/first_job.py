@@ -14,6 +14,7 @@ from holdfast.connect.plugin import Plugin
 from holdfast.connect.registry import Registry
 from holdfast.errors import UserError
 from holdfast.model.job import Role
+from holdfast.plan.check import stand_in
 
 WIDTH = 100
 HEAD = """\
@@ -98,6 +99,7 @@ def _kind(registry: Registry, role: Role, name: str) -> type[Plugin[Any]]:
     kind = registry.find(role, name)
     if kind is None or kind.refused:
         known = registry.names(role)
-        why = kind.refused if kind else f"There is no {role} '{name}'.{nearest(name, known)}"
+        hint = nearest(name, known) + stand_in(role, name, registry)
+        why = kind.refused if kind else f"There is no {role} '{name}'.{hint}"
         raise UserError(f"{why} Known are: {', '.join(known)}.")
     return kind

@@ -9,7 +9,7 @@ from holdfast.connect.registry import Registry
 from holdfast.errors import UserError
 from holdfast.model.job import JobPlan
 from holdfast.model.tree import Block, Scalar
-from holdfast.plan.check import check_job
+from holdfast.plan.check import check_job, draft_job
 from holdfast.plan.load import decode_job, parse_job
 
 
@@ -39,6 +39,21 @@ def checked(
     report.raise_if_any()
     assert job is not None
     return job
+
+
+def drafted(
+    tree: Block, file: Path, registry: Registry, report: CheckReport, *, allow_python: bool
+) -> tuple[JobPlan, frozenset[str]]:
+    """Return what a file says of its job, and its stages with mistakes, which are reported.
+
+    Raises where these mistakes are all that can be found.
+    """
+    parsed_well = not report.mistakes  # else there are values that nobody filled in
+    draft = draft_job(tree, str(file), registry, report, allow_python=allow_python)
+    if draft.job is None or not parsed_well:
+        report.raise_if_any()
+        raise AssertionError("a file that says too little has mistakes")
+    return draft.job, draft.broken
 
 
 def spark_settings(tree: Block) -> dict[str, str]:

@@ -55,7 +55,7 @@ def launch(asked: Launch) -> int:
     """Run the job to its end and return the exit code.  A failed job raises its error."""
     with Signals() as signals:
         result = run_here(asked, signals)
-    steps = () if asked.quiet or asked.json_log else steps_after_run(asked.file)
+    steps = () if asked.quiet or asked.json_log else steps_after_run(asked)
     show_closing(result, steps, box=asked.box)
     return _close(result, signals)
 

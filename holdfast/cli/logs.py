@@ -39,10 +39,37 @@ def _masked(value: object) -> object:
     return masked_text(value) if isinstance(value, str) else value
 
 
+class LogFile(logging.FileHandler):
+    """The log in a file.  If it cannot be written, work continues; the terminal says so once."""
+
+    _reported = False
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Say why a line could not be written."""
+        error = sys.exc_info()[1]
+        if isinstance(error, OSError):
+            self._report(error)
+        else:
+            super().handleError(record)
+
+    def close(self) -> None:
+        """Close the file, also where its last lines cannot be written."""
+        try:
+            super().close()
+        except OSError as error:
+            self._report(error)
+
+    def _report(self, error: OSError) -> None:
+        if not self._reported:
+            self._reported = True
+            said = f"The log {self.baseFilename} cannot be written: {error.strerror}."
+            print(f"{said} What comes now may not be in it.", file=sys.stderr)
+
+
 def log_to(file: Path, *, terminal_json: bool) -> None:
     """Send the log to a file and, where asked, as JSON to the terminal too."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    handlers: list[logging.Handler] = [logging.FileHandler(file)]
+    handlers: list[logging.Handler] = [LogFile(file)]
     if terminal_json:
         handlers.append(logging.StreamHandler(sys.stderr))
     for handler in handlers:

@@ -7,6 +7,7 @@ Only the file of the verb that is asked for is loaded: a run needs no web server
 start-up is a second of every run.
 """
 
+import errno
 import importlib
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ import typer
 from holdfast.cli.seatunnel import translated
 from holdfast.cli.terminal import show_error
 from holdfast.errors import HoldfastError, UsageError
+from holdfast.files import state_dir
+from holdfast.worker.root_causes import cause_of
 
 VERBS = {
     "run": "run",
@@ -65,6 +68,9 @@ SAME = {"restart": "The same as `restore`, for a job that failed or was cancelle
 """What the help says of a verb that is another word for one."""
 
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
 def build(arguments: Sequence[str]) -> typer.Typer:
     """Return the command line with the verb that is asked for, or with all of them."""
     app = typer.Typer(
@@ -109,3 +115,15 @@ def main() -> None:
     except HoldfastError as error:
         show_error(error, debug=debug)
         sys.exit(2 if isinstance(error, UsageError) else 1)
+    except OSError as error:  # of the system below us: a full disk, a missing right
+        show_error(refused(error), debug=debug)
+        sys.exit(1)
+
+
+def refused(error: OSError) -> HoldfastError:
+    """Return what to say of something that the system refused to this command itself."""
+    if error.errno in FULL and not error.filename:  # a write names no file: nearly all are there
+        error.filename = str(state_dir.root())
+    cause = cause_of(error)
+    where = f"{error.filename}: " if error.filename else ""
+    return HoldfastError(cause.said if cause else f"{where}{error.strerror or error}.")

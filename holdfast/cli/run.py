@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from holdfast.cli.flags import Debug
-from holdfast.cli.job_file import checked, read_tree, spark_settings, tags
+from holdfast.cli.job_file import drafted, read_tree, spark_settings, tags
 from holdfast.cli.launch import Launch, launch
 from holdfast.cli.terminal import screen, show_warnings
 from holdfast.connect.checks import CheckReport
@@ -134,18 +134,20 @@ def check_here(
 ) -> None:  # fmt: skip
     """Check a job on this machine, and tell what is wrong; open what it names if asked."""
     registry = Registry.load(plugins)
-    job = checked(tree, path, registry, report, allow_python=allow_python)
+    job, broken = drafted(tree, path, registry, report, allow_python=allow_python)
     if connect:
         starting = driver.begin(spark_settings(tree), None, state_dir.logs() / "check.spark.log")
         try:
-            look_at_places(job, registry, starting.session, report, allow_python=allow_python)
+            look_at_places(
+                job, registry, starting.session, report, allow_python=allow_python, broken=broken
+            )
         finally:
             driver.stop(starting)
         report.raise_if_any()
         show_warnings(report.warnings)
         screen.print(f"{path}: no mistakes found; all that it names can be opened.", markup=False)
         return
-    seen = foresee(job, registry, report, allow_python=allow_python)
+    seen = foresee(job, registry, report, allow_python=allow_python, broken=broken)
     report.raise_if_any()
     show_warnings(report.warnings)
     screen.print(f"{path}: no mistakes found.", markup=False)
@@ -173,10 +175,10 @@ def plan(
     path, report = one_file(file, config), report_for(config, lenient, allow_unset)
     tree = read_tree(path, parse_assignments(variable or []), report)
     registry = Registry.load(plugin or [])
-    job = checked(tree, path, registry, report, allow_python=allow_python)
+    job, broken = drafted(tree, path, registry, report, allow_python=allow_python)
     if schemas:
-        foresee(job, registry, report, allow_python=allow_python)
-        report.raise_if_any()
+        foresee(job, registry, report, allow_python=allow_python, broken=broken)
+    report.raise_if_any()
     show_warnings(report.warnings)
     tables = None
     if schemas:

@@ -33,7 +33,7 @@ from holdfast.cli.run import (
     report_for,
 )
 from holdfast.cli.run import Config as FileFlag
-from holdfast.cli.terminal import screen
+from holdfast.cli.terminal import screen, show_warnings
 from holdfast.client import Client, date_text
 from holdfast.connect.checks import CheckReport
 from holdfast.errors import UsageError, UserError
@@ -229,6 +229,7 @@ def _spec_text(
 ) -> str:
     """Read a job file here, where its includes and variables are; the master checks it."""
     tree = read_tree(path, parse_assignments(variable or []), report)
+    show_warnings(report.warnings)  # of the text, which no master sees
     return encode_spec(JobSource(str(path), tree, name, report.lenient, python))
 
 

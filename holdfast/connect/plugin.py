@@ -38,7 +38,7 @@ def problems_of(*asks: Callable[[], object]) -> Iterator[str]:
         try:
             ask()
         except UserError as error:
-            yield str(error)
+            yield from error.sentences
 
 
 class Plugin(Generic[O]):

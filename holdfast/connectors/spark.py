@@ -42,7 +42,7 @@ from holdfast.connectors.spark_formats import (
     SparkWriterSettings,
     look_at,
 )
-from holdfast.errors import UserError
+from holdfast.errors import UserError, UserErrors
 from holdfast.model.job import Guarantee
 from holdfast.model.job import Mode as JobMode
 from holdfast.model.table import Table, TablePath
@@ -252,14 +252,15 @@ path = "out/rows"
     def refuse(self, table: Table) -> None:
         """Raise UserError where rows with these columns cannot be written."""
         known = [name.lower() for name in table.names]
-        for name in self.options_for(table).partition_by:
-            if name.lower() not in known:
-                raise UserError(
-                    f"{self.context.stage}: table {table.path} has no column '{name}', by which"
-                    f" partition_by makes folders.{nearest(name, list(table.names))}"
-                    f" Its columns are {', '.join(table.names)}.",
-                    code="sink.no_column",
-                )
+        wrong = [
+            f"{self.context.stage}: table {table.path} has no column '{name}', by which"
+            f" partition_by makes folders.{nearest(name, list(table.names))}"
+            f" Its columns are {', '.join(table.names)}."
+            for name in self.options_for(table).partition_by
+            if name.lower() not in known
+        ]
+        if wrong:
+            raise UserErrors(wrong, code="sink.no_column")
 
     def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
         """Open a folder of this machine, or what Spark's writer opens."""

@@ -6,6 +6,7 @@ in how they are wired.  Only a file without any becomes a job.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError
 from typing import Any
 
 from holdfast.connect.checks import CheckReport
@@ -33,6 +34,18 @@ class _Found:
     plugin: str
     kind: type[Plugin[Any]] | None
     options: StageOptions | None
+    sound: bool
+
+
+@dataclass(frozen=True)
+class Draft:
+    """As much of a job as a file says; `job` is None where it says too little.
+
+    `broken` are stages of which a mistake was reported: what they do is not known.
+    """
+
+    job: JobPlan | None
+    broken: frozenset[str] = frozenset()
 
 
 def check_job(
@@ -49,6 +62,15 @@ def check_job(
     `name` wins over `job.name`.  `allow_python` says that the operator lets job files bring code.
     """
     before = len(report.mistakes)
+    draft = draft_job(tree, file, registry, report, name=name, allow_python=allow_python)
+    return None if len(report.mistakes) > before else draft.job
+
+
+def draft_job(
+    tree: Block, file: str, registry: Registry, report: CheckReport, *, name: str | None = None,
+    allow_python: bool = False,
+) -> Draft:  # fmt: skip
+    """Return as much of a job as its file says, although it has mistakes; they are reported."""
     _check_top(tree, report)
     env = read_env(_env_block(tree, report), report)
     found = [
@@ -58,17 +80,23 @@ def check_job(
     ]
     if env is not None:
         _report_lacks(found, env, report)
+    else:  # what the others do hardly depends on it
+        env = read_env(Block((), tree.place), CheckReport())
     links = _wire(found, report)
     _report_same_uids(found, report)
-    if len(report.mistakes) > before or env is None or links is None:
-        return None
+    if links is None:
+        return Draft(None)
+    assert env is not None, "an empty env has no mistakes"
     used = [f for f in found if f.ends.id in links]
     joining = {f.ends.id for f in used if _joins(f, links)}
     whole = {f.ends.id for f in used if f.kind and f.options and _is_whole(f.kind, f.options)}
     if env.options.job_mode is Mode.STREAMING:
         _refuse_whole([f for f in used if f.ends.id in joining | whole], report)
-    job = _make_job(file, env, used, links, name, split_by=(joining, whole))
-    return None if len(report.mistakes) > before else job
+    broken = frozenset(f.ends.id for f in used if not f.sound)
+    try:
+        return Draft(_make_job(file, env, used, links, name, split_by=(joining, whole)), broken)
+    except CycleError:  # it was reported
+        return Draft(None)
 
 
 def _report_lacks(found: Sequence[_Found], env: Env, report: CheckReport) -> None:
@@ -184,7 +212,7 @@ def _read_plugin(
     kind = registry.find(role, node.text)
     plugin = kind.name if kind else node.text
     about = f"{role} {plugin}"
-    options = None
+    before, options = len(report.mistakes), None
     if kind is None:
         _report_unknown(role, node, registry, report)
     elif kind.refused:
@@ -199,7 +227,7 @@ def _read_plugin(
             )
         options = read_stage(kind, role, block, about, report)
     ends = _ends(f"{role.capitalize()}[{i}]-{plugin}", role, about, block, node.place, report)
-    return _Found(ends, block, plugin, kind, options)
+    return _Found(ends, block, plugin, kind, options, len(report.mistakes) == before)
 
 
 def _report_unknown(role: Role, name: Scalar, registry: Registry, report: CheckReport) -> None:
@@ -210,7 +238,7 @@ def _report_unknown(role: Role, name: Scalar, registry: Registry, report: CheckR
         hint = f" It is {roles}."
     else:
         hint = nearest(name.text, known)
-    hint += _stand_in(role, name.text.lower(), registry)
+    hint += stand_in(role, name.text, registry)
     report.error(
         name.place,
         f"{role} {name.text}: there is no {role} of this name.{hint}"
@@ -218,8 +246,9 @@ def _report_unknown(role: Role, name: Scalar, registry: Registry, report: CheckR
     )
 
 
-def _stand_in(role: Role, name: str, registry: Registry) -> str:
+def stand_in(role: Role, name: str, registry: Registry) -> str:
     """Say which connector does the work of one that is not here."""
+    name = name.lower()
     for kind in (registry.find(role, known) for known in registry.names(role)):
         if kind and name in kind.stands_in:
             how = f"{kind.name} {{ {kind.stands_in[name]} }}"

@@ -5,7 +5,7 @@ it: every stage is asked, and every mistake is reported, not the first one alone
 can tell, nothing is guessed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -45,12 +45,16 @@ class Foreseen:
 
 
 def foresee(
-    job: JobPlan, registry: Registry, report: CheckReport, *, allow_python: bool = False
-) -> Foreseen:
-    """Ask every stage for its tables; report what `plan`, and a run that begins, would refuse."""
-    seen = Foreseen()
+    job: JobPlan, registry: Registry, report: CheckReport, *, allow_python: bool = False,
+    broken: Collection[str] = (),
+) -> Foreseen:  # fmt: skip
+    """Ask every stage for its tables; report what `plan`, and a run that begins, would refuse.
+
+    `broken`: stages whose options could not be read.  What comes behind one is not known.
+    """
+    seen = Foreseen(wrong=set(broken))
     for task in (task for pipeline in job.pipelines for task in pipeline.tasks):
-        _Task(job, task, registry, report, allow_python, seen).look()
+        _Task(job, task, registry, report, allow_python, broken, seen).look()
     return seen
 
 
@@ -61,12 +65,15 @@ class _Task:
     registry: Registry
     report: CheckReport
     allow_python: bool
+    broken: Collection[str]
     seen: Foreseen
 
     def look(self) -> None:
         """Ask the stages of the task, each after those that feed it."""
         for stage in (self.job.stage(s) for s in self.task.stages):
             match stage.role:
+                case _ if stage.id in self.broken:
+                    self.seen.tables[stage.id] = None
                 case Role.SOURCE:
                     self.seen.tables[stage.id] = self._try(stage, partial(self._source, stage))
                 case Role.TRANSFORM:
@@ -145,8 +152,9 @@ class _Task:
             return ask()
         except UserError as error:
             self.seen.wrong.add(stage.id)
-            said = " ".join(str(error).split())
-            self.report.error(stage.place, f"{about(stage, said)}{said}")
+            for sentence in error.sentences:
+                said = " ".join(sentence.split())
+                self.report.error(stage.place, f"{about(stage, said)}{said}")
             return None
 
 

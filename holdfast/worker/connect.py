@@ -4,7 +4,7 @@ Written once for all connectors: a source or a sink says in `look` what is wrong
 is asked, with which tables, and how problems are reported, is here.  Nothing is changed anywhere.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -34,20 +34,21 @@ def _never() -> bool:
 def look_at_places(
     job: JobPlan, registry: Registry, session: Callable[[], "SparkSession"], report: CheckReport, *,
     allow_python: bool = False, cancelled: Callable[[], bool] = _never,
-    at: Callable[[str], None] = lambda _: None,
+    at: Callable[[str], None] = lambda _: None, broken: Collection[str] = (),
 ) -> None:  # fmt: skip
     """Report all that a plain check finds, and all that keeps the job from its places.
 
     `at` is called with each stage before it is asked.  Raises Cancelled once `cancelled` says so;
-    what was found by then is in the report.
+    what was found by then is in the report.  `broken`: stages with mistakes, which cannot be
+    asked.
     """
-    seen = foresee(job, registry, report, allow_python=allow_python)
+    seen = foresee(job, registry, report, allow_python=allow_python, broken=broken)
     try:
         spark = session()
     except HoldfastError as error:
         report.error(SourceLocation(job.file, 1, 1), f"Spark does not start: {error}")
         return
-    looking = _Looking(job, registry, spark, report, allow_python, cancelled, at, seen)
+    looking = _Looking(job, registry, spark, report, allow_python, cancelled, at, seen, broken)
     for pipeline in job.pipelines:
         for task in pipeline.tasks:
             looking.look_at(task)
@@ -63,15 +64,17 @@ class _Looking:
     cancelled: Callable[[], bool]
     at: Callable[[str], None]
     seen: Foreseen
+    broken: Collection[str]
 
     def look_at(self, task: TaskPlan) -> None:
         """Ask the sources of a task, then Spark for its tables, then its sinks about these."""
-        stages = [self.job.stage(s) for s in task.stages]
+        stages = [self.job.stage(s) for s in task.stages if s not in self.broken]
         sources = [s for s in stages if s.role is Role.SOURCE]
         for stage in sources:
             self._tell(stage, partial(self._opened, task, stage))
         known = {s: tables for s, tables in self.seen.tables.items() if tables}
-        known |= self._tables(task, sources)
+        if len(stages) == len(task.stages):  # Spark plans all of it, or nothing
+            known |= self._tables(task, sources)
         for stage in stages:
             if stage.role is Role.SINK:
                 self._tell(stage, partial(self._asked, task, stage, known.get(stage.id, ())))

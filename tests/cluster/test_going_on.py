@@ -147,7 +147,7 @@ def test_the_verbs_that_look_say_who_and_where(cluster: Cluster, tmp_path: Path)
     assert "slots: 3  # flag" in config and "lease_s: 2.0  # environment" in config
     assert cluster.environ["HOLDFAST_TOKEN"] not in config
     gone = cluster.ask("list", "--masters", "http://127.0.0.1:1", "--patience", "0.2")
-    assert gone.returncode == 1 and "Are the masters running (holdfast master)" in gone.stderr
+    assert gone.returncode == 1 and "Start one (holdfast master)" in gone.stderr
 
 
 def test_a_job_that_fails_and_is_tried_again_keeps_its_reasons(

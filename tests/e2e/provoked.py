@@ -25,6 +25,7 @@ from tests.conformance.servers import NOBODY
 from tests.proxied import openssl
 
 RUN = ("run", "job.conf", "-q", "--cores", "2")
+LIST = ("list", "--patience", "1", "--masters")
 FEW = "FakeSource { row.num = 3, schema { fields { id = bigint, name = string } } }"
 MANY = "FakeSource { row.num = 200000, schema { fields { id = bigint, name = string } } }"
 NUL = (
@@ -56,6 +57,7 @@ class Scene:
     command: tuple[str, ...] = RUN
     nobody: bool = False
     heals: bool = False  #: It may pass by itself, so it is tried again.
+    small: bool = False  #: It needs a disk that is full, which root alone can mount.
     environ: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -71,10 +73,23 @@ SCENES = [
     Scene(
         "full-disk", "Sink[0]-LocalFile (job.conf:3:8): the disk of HERE/disk/out is full: no",
         MANY, 'LocalFile { path = "HERE/disk/out", file_format_type = csv }', heals=True,
+        small=True,
     ),
     Scene(
         "full-disk-delta", "Sink[0]-Delta (job.conf:3:8): the disk of HERE/disk/out is full: no",
-        MANY, 'Delta { path = "HERE/disk/out" }', heals=True,
+        MANY, 'Delta { path = "HERE/disk/out" }', heals=True, small=True,
+    ),
+    Scene(
+        "full-home", "the disk of HERE/full/home is full: no space left on device (the disk has",
+        environ=(("HOLDFAST_HOME", "HERE/full/home"),), small=True,
+    ),
+    Scene(
+        "home-that-may-not-be-written", "Holdfast cannot create the folder HERE/ours/home/logs:"
+        " Permission denied. ", environ=(("HOLDFAST_HOME", "HERE/ours/home"),), nobody=True,
+    ),
+    Scene(
+        "log-that-may-not-be-written", "permission denied: user USER may not use HERE/ours/run.log."
+        " ", command=(*RUN, "--log-file", "HERE/ours/run.log"), nobody=True,
     ),
     Scene(
         "may-not-write", "Sink[0]-LocalFile (job.conf:3:8): LocalFile cannot write to"
@@ -123,6 +138,16 @@ SCENES = [
     Scene(
         "masters-without-a-scheme", "--masters: masters must be URLs such as http://127.0.0.1:5801,"
         " not 'm1:5801'", command=("list", "--masters", "m1:5801,m2:5801"),
+    ),
+    Scene(
+        "no-master", "No master could answer within 1 s. http://127.0.0.1:1: Connection refused."
+        " Start one (holdfast master)", command=(*LIST, "http://127.0.0.1:1"),
+        environ=(("HOLDFAST_TOKEN", "a-token"),),
+    ),
+    Scene(
+        "no-master-that-looks", "No master could answer within 1 s. http://127.0.0.1:1: Connection"
+        " refused. ", command=("check", "--connect", "--patience", "1", "job.conf"),
+        environ=(("HOLDFAST_TOKEN", "a-token"), ("HOLDFAST_MASTERS", "http://127.0.0.1:1")),
     ),
     Scene(
         "masters-with-a-blank", "--masters: masters must be URLs such as http://127.0.0.1:5801, not"
@@ -229,17 +254,19 @@ class World:
 def world(folder: Path) -> Iterator[World]:
     """Set up what the scenes need."""
     with ExitStack() as cleanup:
-        for name in ("in", "ours", "theirs", "disk"):
+        for name in ("in", "ours", "theirs", "disk", "full"):
             (folder / name).mkdir()
         (folder / "in/people.csv").write_text("1,Ann\nx,Bo\n")
         (folder / "ours/in.csv").write_text("1,Ann\n")
         for path, mode in (("ours/in.csv", 0o600), ("ours", 0o755), ("theirs", 0o777)):
             (folder / path).chmod(mode)
         if os.geteuid() == 0:
-            mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder / "disk")]
-            subprocess.run(mount, check=True)
-            unmount = ["umount", "-l", str(folder / "disk")]
-            cleanup.callback(subprocess.run, unmount, check=True)
+            for name in ("disk", "full"):
+                mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder / name)]
+                subprocess.run(mount, check=True)
+                unmount = ["umount", "-l", str(folder / name)]
+                cleanup.callback(subprocess.run, unmount, check=True)
+            (folder / "full/all").write_bytes(b"-" * (1 << 20))
         else:  # its own folders are closed to it in the same way
             (folder / "ours/in.csv").chmod(0)
             (folder / "ours").chmod(0o555)
@@ -348,7 +375,7 @@ def main() -> None:
                     continue
                 ran = there.provoke(scene)
                 print(f"--- {scene.name}: holdfast {there.filled(' '.join(scene.command), scene)}")
-                if scene.command == RUN:
+                if scene.command[:1] == RUN[:1]:
                     print(indent(there.filled(scene.job, scene), "    "), end="")
                 print(f"{ran.stdout}--- exit code {ran.returncode}", flush=True)
                 wrong = there.wrong(scene, ran)

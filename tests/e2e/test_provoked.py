@@ -22,7 +22,7 @@ def there() -> Iterator[World]:
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
 def test_the_root_cause_is_said_first_and_by_whom(there: World, scene: Scene) -> None:
-    if scene.heals and os.geteuid() != 0:
+    if scene.small and os.geteuid() != 0:
         pytest.skip("this user may not mount a small disk")
     ran = there.provoke(scene)
     assert not there.wrong(scene, ran), ran.stdout

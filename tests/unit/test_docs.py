@@ -1,16 +1,23 @@
 """Pages written from declarations are up to date, and links lead somewhere."""
 
+import getpass
 import inspect
 import re
+import shlex
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import typer
 
 import holdfast
 from benchmarks.catalogue import USUAL_MINUTES
 from holdfast.cli.connectors import pages
+from holdfast.cli.main import build
 from holdfast.connect.options import describe
 from holdfast.connect.registry import Registry
 from holdfast.model.job import Role
@@ -93,6 +100,42 @@ def test_the_readme_leads_to_every_page_in_the_order_people_want() -> None:
     places = [last.find(f"(docs/{name}.md)") for name in ORDER]
     assert -1 not in places and places == sorted(places)
     assert not [p.stem for p in PAGES if f"(docs/{p.name})" not in last]
+
+
+def test_the_readme_itself_is_in_that_order() -> None:
+    titles = re.findall(r"^## (.*)$", (ROOT / "README.md").read_text(), re.M)
+    wanted = ["Install", "Your first job", "What it connects", "Coming from SeaTunnel", "A cluster",
+              "Day by day", "Why you can believe it"]  # fmt: skip
+    assert [t for t in titles if t in wanted] == wanted
+
+
+def test_the_unit_for_systemd_is_one(tmp_path: Path) -> None:
+    text = (ROOT / "docs/schedulers.md").read_text()
+    (unit,) = re.findall(r"^```ini\n(.*?)^```", text, re.M | re.S)
+    judge = shutil.which("systemd-analyze")
+    if judge is None:
+        pytest.skip("this system has no systemd-analyze")
+    # Its paths are the reader's own; a program and a user of this machine stand in for them.
+    unit = unit.replace("/opt/holdfast/bin/holdfast", sys.executable)
+    unit = unit.replace("User=holdfast", f"User={getpass.getuser()}")
+    file = tmp_path / "holdfast-master.service"
+    file.write_text(unit)
+    said = subprocess.run([judge, "verify", file], capture_output=True, text=True, check=False)
+    ours = [line for line in said.stderr.splitlines() if file.name in line]
+    assert not ours and said.returncode == 0, said.stderr
+
+
+def test_the_call_from_airflow_is_one_that_the_command_line_takes() -> None:
+    text = (ROOT / "docs/schedulers.md").read_text()
+    (call,) = re.findall(r'bash_command="(.*)"', text)
+    program, verb, *words = shlex.split(call.replace("{{ ds }}", "2026-01-31"))
+    command = typer.main.get_command(build([verb])).commands[verb]  # type: ignore[attr-defined]
+    taken = command.make_context(f"{program} {verb}", words).params
+    assert taken["close_job"] and taken["quiet"] and taken["job_id"] == "load-2026-01-31"
+    assert str(taken["file"]) == "/jobs/load.conf" and taken["variable"] == ["DAY=2026-01-31"]
+    flags = set(re.findall(r"^\| `(--[a-z-]+|-\w)\b", text, re.M))
+    known = {flag for option in command.params for flag in option.opts}
+    assert flags and flags <= known
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/quick-start.md"])

@@ -64,5 +64,10 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
 
 
 def test_an_unknown_connector_names_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="LocalFile"):
+    with pytest.raises(UserError, match="Did you mean 'LocalFile'"):
         init(tmp_path / "job.conf", sink="LocalFil")
+
+
+def test_an_unknown_connector_names_what_spark_can_do_instead(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"Spark \{ format = kafka, .* can do it"):
+        init(tmp_path / "job.conf", sink="Kafka")

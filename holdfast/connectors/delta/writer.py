@@ -327,7 +327,9 @@ def _matched(keys: Sequence[str], table: Table, about: str) -> list[str]:
     known = {n.lower(): n for n in table.names}
     missing = [k for k in keys if k.lower() not in known]
     if missing or (keys and len(keys) == len(table.names)):
-        said = f"there is no column {missing[0]}" if missing else "no column would be left"
+        said = "no column would be left"
+        if missing:
+            said = f"there is no column {' or '.join(missing)}"
         raise UserError(
             f"{about}: {said} (partition_keys). Columns: {', '.join(table.names)}.",
             code="sink.partition_keys",

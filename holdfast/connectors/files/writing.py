@@ -312,8 +312,8 @@ def _matched(
     missing = [n for n in wanted if n not in known and n.lower() not in known]
     if missing:
         raise UserError(
-            f"LocalFile cannot write column {missing[0]} ({about}): {table.path} has no such"
-            f" column to write. Columns: {', '.join(names)}.",
+            f"LocalFile cannot write column {' or '.join(missing)} ({about}): {table.path} has no"
+            f" such column to write. Columns: {', '.join(names)}.",
             code="sink.column_missing",
         )
     return tuple(known.get(n) or known[n.lower()] for n in wanted)

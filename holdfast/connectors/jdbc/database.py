@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from holdfast.connectors.jdbc.address import Address
+from holdfast.connectors.jdbc.trust import CERTIFICATE
 from holdfast.errors import HoldfastError
 from holdfast.model.table import Column
 
@@ -28,6 +29,9 @@ LOCK_S = 30
 
 DROP_S = 5
 """How long a drop waits for a task that still writes."""
+
+REFUSED = "sink.refused"
+"""The code of what the server understood and will not do."""
 
 UNREACHED = "Check host and port in url, that the server runs, and that no firewall is in the way."
 """What to do where no server answers."""
@@ -265,9 +269,15 @@ class Database:
             raise self.explain(error) from error
 
     def open(self, purpose: str) -> Session:
-        """Open a connection, which the caller closes."""
-        with self.explained():
-            return Session(self, self.connect(purpose))
+        """Open a connection, which the caller closes.  Where nobody gets in, say what mends it."""
+        try:
+            with self.explained():
+                return Session(self, self.connect(purpose))
+        except HoldfastError as error:
+            if error.code == CERTIFICATE:  # it says so itself
+                raise
+            said = f"{str(error).rstrip('.? ')}. {self.mend(error)}"
+            raise type(error)(said, code=error.code, **error.about) from error
 
     @contextmanager
     def session(self, purpose: str) -> Iterator[Session]:

@@ -242,8 +242,7 @@ def look_at(database: Database, asked: Sequence[Asked]) -> Iterator[str]:
     try:
         session = database.open("check")
     except HoldfastError as error:
-        said = str(error).rstrip(".? ")
-        raise type(error)(f"Jdbc: {said}. {database.mend(error)}", code=error.code) from error
+        raise type(error)(f"Jdbc: {error}", code=error.code) from error
     try:
         ledger = bool(database.find_columns(session, (LEDGER,)))
         for said in database.missing_rights(session, Needs(ledger)):

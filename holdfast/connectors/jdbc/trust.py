@@ -7,6 +7,9 @@ import ssl
 from holdfast.connectors.jdbc.address import Address
 from holdfast.errors import UserError
 
+CERTIFICATE = "sink.certificate"
+"""The code of an error about a certificate, which says by itself what mends it."""
+
 _UNTRUSTED = re.compile(
     r"certificate verify failed(?:: ([^(]*))?|(server certificate for \S+ .*does not match[^(]*)",
     re.IGNORECASE,
@@ -26,7 +29,7 @@ def untrusted(address: Address, said: str, option: str) -> UserError | None:
         f"the certificate of {address.shown} is not trusted{f' ({why})' if why else ''}. Name the"
         f" file of the authority that signed it with {option} in the url or in properties, or have"
         " the server show one for this host.",
-        code="sink.certificate",
+        code=CERTIFICATE,
     )
 
 
@@ -38,5 +41,5 @@ def authority(path: str | None, option: str) -> ssl.SSLContext:
         none = isinstance(error, ssl.SSLError)
         said = "it holds no certificate" if none else error.strerror
         raise UserError(
-            f"{option}: {path} cannot be used: {said}. Give a PEM file.", code="sink.certificate"
+            f"{option}: {path} cannot be used: {said}. Give a PEM file.", code=CERTIFICATE
         ) from error

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from holdfast.connect.sink import (
     modes_in,
 )
 from holdfast.connectors.jdbc.committer import commit, drop, sweep
-from holdfast.connectors.jdbc.database import Database, FoundColumn, Session, StagedTable
+from holdfast.connectors.jdbc.database import REFUSED, Database, FoundColumn, Session, StagedTable
 from holdfast.connectors.jdbc.dialects.mysql import MySql
 from holdfast.connectors.jdbc.dialects.postgres import Postgres
 from holdfast.connectors.jdbc.load_task import Chunk
@@ -30,7 +31,7 @@ from holdfast.connectors.jdbc.staged_rows import VERSION, StagedRows, content_of
 from holdfast.connectors.jdbc.staging import is_apart, load, stage_columns, stage_name
 from holdfast.connectors.jdbc.target import Target, key_of, target_of
 from holdfast.connectors.save_modes import SchemaSaveMode
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, UserError, UserErrors
 from holdfast.model.table import Table
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ modes need `table`.
         """Make tables that are missing, and check that the stream fits."""
         database, orders = self.database, []
         self._keeps |= opening.earlier
-        with database.session("prepare") as session:
+        with database.session("prepare") as session, self._allowed(tables):
             database.create_ledger(session)
             for table in tables:
                 options = self.options_for(table)
@@ -136,6 +137,18 @@ modes need `table`.
                 order = prepare_table(database, session, options, target, table, opening)
                 orders += [order.committable(str(table.path))] if order else []
         return orders
+
+    @contextmanager
+    def _allowed(self, tables: Sequence[Table]) -> Iterator[None]:
+        """Where the server refuses something, say which right is missing, and its GRANT."""
+        try:
+            yield
+        except UserError as error:
+            if error.code == REFUSED:
+                missing = list(look_at(self.database, [(self.options_for(t), t) for t in tables]))
+                if missing:
+                    raise UserErrors(missing, code="sink.rights") from error
+            raise
 
     def write(self, tables: Tables, staging: Staging) -> Sequence[Committable]:
         """Load each table into a staging table of its own."""

@@ -74,7 +74,8 @@ def matched(keys: Sequence[str], table: Table, about: str) -> list[str]:
     missing = [k for k in keys if k.lower() not in known]
     if missing:
         raise UserError(
-            f"{about}: there is no column {missing[0]}. Columns: {', '.join(table.names)}.",
+            f"{about}: there is no column {' or '.join(missing)}."
+            f" Columns: {', '.join(table.names)}.",
             code="sink.keys",
         )
     return [known[k.lower()] for k in keys]

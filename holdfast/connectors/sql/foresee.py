@@ -19,7 +19,7 @@ from holdfast.connectors.sql.projection import (
     output_name,
 )
 from holdfast.connectors.sql.values import Scope
-from holdfast.errors import UserError
+from holdfast.errors import UserError, UserErrors
 from holdfast.model.table import Column, Table
 from holdfast.model.types import UNKNOWN
 
@@ -27,9 +27,12 @@ from holdfast.model.types import UNKNOWN
 def projected(text: str, query: exp.Select, table: Table, scope: Scope) -> Table:
     """Return the columns that a query over one table yields.  Raises UserError as planning does."""
     known = Columns({c.name: c.type for c in table.columns})
-    projection = Projection(text, query, known, scope)
+    wrong: list[str] = []
+    projection = Projection(text, query, known, scope, wrong)
     items = {item.name: item for item in projection.items()}
     _ = projection.where
+    if wrong:
+        raise UserErrors(wrong)
     made = {name: UNKNOWN for name, item in items.items() if item.shown}
     for node in query.expressions:
         inner = node.this if isinstance(node, exp.Alias) else node
@@ -99,6 +102,7 @@ def _check_columns(query: exp.Query, tables: Iterable[Table]) -> None:
     sources |= {v.args["alias"].name.lower() for v in query.find_all(exp.Lateral)
                 if v.args.get("alias")}  # fmt: skip
     known = {name.lower() for name in columns} | given
+    wrong = []
     for column in query.find_all(exp.Column):
         parts = column_parts(column)
         while len(parts) > 1 and parts[0].lower() in sources and parts[0].lower() not in known:
@@ -106,10 +110,12 @@ def _check_columns(query: exp.Query, tables: Iterable[Table]) -> None:
         if column.is_star or not parts[0] or parts[0].lower() in known | _windows(query):
             continue
         place = place_of(column, "")
-        raise UserError(
+        wrong.append(
             f"there is no column '{parts[0]}'{place}.{nearest(parts[0], columns)}"
             f" Columns: {', '.join(columns)}."
         )
+    if wrong:
+        raise UserErrors(wrong)
 
 
 def _windows(query: exp.Query) -> set[str]:

@@ -55,12 +55,16 @@ def _gathers(query: exp.Query) -> bool:
 class Projection:
     """A projection read against the columns of a table."""
 
-    def __init__(self, text: str, query: exp.Select, columns: Columns | None, scope: Scope) -> None:
+    def __init__(
+        self, text: str, query: exp.Select, columns: Columns | None, scope: Scope,
+        mistakes: list[str] | None = None,
+    ) -> None:  # fmt: skip
         self.text = text
         self.query = query
         self.columns = columns
         self.laterals: list[exp.Lateral] = query.args.get("laterals") or []
-        self.translator = Translator(text, columns.resolve if columns else any_column, scope)
+        resolve = columns.resolve if columns else any_column
+        self.translator = Translator(text, resolve, scope, mistakes=mistakes)
 
     @property
     def where(self) -> str | None:

@@ -26,10 +26,13 @@ REFUSED = {"qualify": "QUALIFY", "into": "INTO", "pivots": "PIVOT", "match": "MA
 class Relational:
     """Rewrites one query.  `views` maps each table the query names to a Spark view.
 
-    `scope` knows the type of the only column of a Spark query.
+    `scope` knows the type of the only column of a Spark query.  `mistakes`: as for a Translator.
     """
 
-    def __init__(self, text: str, views: Mapping[str, str], scope: Scope) -> None:
+    def __init__(
+        self, text: str, views: Mapping[str, str], scope: Scope, mistakes: list[str] | None = None
+    ) -> None:
+        self.mistakes = mistakes
         self.text = text
         self.views = {name.lower(): view for name, view in views.items()}
         self.scope = scope
@@ -138,7 +141,8 @@ class Relational:
         def subquery(inner: exp.Query) -> str:
             return self._query(inner.copy(), known).sql(dialect=SPARK)
 
-        translator = Translator(self.text, any_column, replace(self.scope, ask=ask), subquery)
+        asked = replace(self.scope, ask=ask)
+        translator = Translator(self.text, any_column, asked, subquery, mistakes=self.mistakes)
 
         def window(node: exp.Window, function: str) -> str:
             made = node.copy()

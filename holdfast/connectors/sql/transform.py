@@ -27,7 +27,7 @@ from holdfast.connectors.sql.projection import OutputColumn, Projection, check_n
 from holdfast.connectors.sql.relational import Relational
 from holdfast.connectors.sql.translate import unknown_function
 from holdfast.connectors.sql.values import Scope, TypeOf, Weeks
-from holdfast.errors import UserError
+from holdfast.errors import UserError, UserErrors
 from holdfast.model.table import Table
 from holdfast.model.types import Type, from_spark, quote
 
@@ -67,12 +67,11 @@ class SqlOptions:
             )
         try:
             tree = parse(self.query)
-            unknown = list(_unknown(tree, self.query))
-            if not unknown:
-                _rehearse(tree, self.query)
+            wrong = list(_unknown(tree, self.query))
+            _dry_run(tree, self.query, wrong)
         except UserError as error:
-            unknown = [str(error)]
-        for message in unknown:
+            wrong = [str(error)]
+        for message in dict.fromkeys(wrong):
             yield "query", f"query: {message}"
 
 
@@ -188,18 +187,22 @@ def _unknown(tree: exp.Query, query: str) -> Iterator[str]:
             yield unknown_function(call.name, place_of(call, query))
 
 
-def _rehearse(tree: exp.Query, query: str) -> None:
+def _dry_run(tree: exp.Query, query: str, wrong: list[str]) -> None:
     """Translate with no types known: what is wrong whatever the types are shows up here."""
-    if not is_projection(tree):
-        names = dict.fromkeys(table_names(tree), "view")
-        Relational(query, names, NOBODY).sql(tree)
-        return
-    assert isinstance(tree, exp.Select)
-    projection = Projection(query, tree, None, NOBODY)
-    projection.items()
-    _ = projection.where
-    for lateral in projection.laterals:
-        projection.view(lateral, any_column, NOBODY)
+    try:
+        if not is_projection(tree):
+            names = dict.fromkeys(table_names(tree), "view")
+            Relational(query, names, NOBODY, wrong).sql(tree)
+            return
+        assert isinstance(tree, exp.Select)
+        projection = Projection(query, tree, None, NOBODY, wrong)
+        projection.items()
+        _ = projection.where
+        for lateral in projection.laterals:
+            projection.view(lateral, any_column, NOBODY)
+    except UserError as error:  # of the query's shape: the rest cannot be checked
+        if not wrong:
+            wrong.append(str(error))
 
 
 def _explode(
@@ -252,7 +255,7 @@ def _said(build: Callable[[], T]) -> T:
     try:
         return build()
     except UserError as error:
-        raise UserError(f"Sql: {error}") from error
+        raise UserErrors([f"Sql: {said}" for said in error.sentences]) from error
 
 
 def _keeps_rows(query: exp.Query) -> bool:

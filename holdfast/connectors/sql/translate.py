@@ -31,7 +31,7 @@ from holdfast.connectors.sql.values import (
     type_of,
 )
 from holdfast.errors import UserError
-from holdfast.model.types import Type
+from holdfast.model.types import UNKNOWN, Type
 
 ARITHMETIC = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 COMPARISONS = {
@@ -77,6 +77,8 @@ class Translator:
     outer: Scope
     subquery: Callable[[exp.Query], str] | None = None
     window: Callable[[exp.Window, str], str] | None = None
+    mistakes: list[str] | None = None
+    """Where a check collects every mistake; without it the first one is raised."""
     _asked: dict[str, Type | None] = field(default_factory=dict)
 
     @property
@@ -86,6 +88,18 @@ class Translator:
 
     def value(self, node: exp.Expr) -> SqlValue:
         """Return an expression in Spark SQL."""
+        if self.mistakes is None:
+            return self._value(node)
+        known = len(self.mistakes)
+        try:
+            return self._value(node)
+        except UserError as error:
+            # What holds something that is wrong may be wrong for that alone.
+            if len(self.mistakes) == known:
+                self.mistakes.append(str(error))
+            return SqlValue("NULL", UNKNOWN)
+
+    def _value(self, node: exp.Expr) -> SqlValue:
         rule = RULES.get(type(node))
         held = {key for key, part in node.args.items() if part}
         if rule is None or not (isinstance(node, (exp.Select, exp.Window)) or held <= READ):
@@ -110,8 +124,9 @@ class Translator:
         least, most = function.least, function.most
         if len(args) < least or (most is not None and len(args) > most):
             wanted = f"{least}" if least == most else f"{least} to {most or 'any number of'}"
+            noun = "argument" if wanted == "1" else "arguments"
             raise UserError(
-                f"{name}{place_of(node, self.query)} takes {wanted} arguments, not {len(args)}."
+                f"{name}{place_of(node, self.query)} takes {wanted} {noun}, not {len(args)}."
             )
         made = function.build(FunctionCall(name, args, self.scope))
         return made if isinstance(made, SqlValue) else SqlValue(made)

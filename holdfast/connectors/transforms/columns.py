@@ -3,7 +3,7 @@
 All of it keeps the hidden columns of a changelog and what is known about the table.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from holdfast.connect.options import nearest
 from holdfast.connect.rows import Rows
 from holdfast.connectors.sql.casts import as_text
 from holdfast.connectors.sql.values import SqlValue
-from holdfast.errors import UserError
+from holdfast.errors import UserError, UserErrors
 from holdfast.model.table import Column, Key, Table
 from holdfast.model.types import Type, quote
 
@@ -19,16 +19,18 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
 
 
-def find_column(table: Table, name: str, stage: str) -> Column:
-    """Return the column of that name, or raise and say which name was perhaps meant."""
-    found = table.column(name)
-    if found is None:
-        known = list(table.names)
-        raise UserError(
-            f"{stage}: table {table.path} has no column '{name}'.{nearest(name, known)}"
-            f" Its columns are {', '.join(known)}.",
-            code="transform.no_column",
-        )
+def find_columns(table: Table, names: Iterable[str], stage: str) -> dict[str, Column]:
+    """Return the columns by name, or raise: each that is missing, and which was perhaps meant."""
+    found = {c.name: c for c in table.columns}
+    known = list(table.names)
+    wrong = [
+        f"{stage}: table {table.path} has no column '{name}'.{nearest(name, known)}"
+        f" Its columns are {', '.join(known)}."
+        for name in names
+        if name not in found
+    ]
+    if wrong:
+        raise UserErrors(wrong, code="transform.no_column")
     return found
 
 
@@ -36,7 +38,7 @@ def column_text(rows: Rows, name: str, stage: str) -> "Expression":
     """Return a column as text, as Java would print it: a timestamp has a T in between."""
     from pyspark.sql import functions as F
 
-    column = find_column(rows.table, name, stage)
+    column = find_columns(rows.table, [name], stage)[name]
     return F.expr(as_text(SqlValue(quote(name)), column.type.kind))
 
 
@@ -101,7 +103,8 @@ def chosen(table: Table, names: Mapping[str, str], stage: str) -> Table:
             f"{stage}: in table {table.path} {twice} Give each column a name of its own.",
             code="transform.column_twice",
         )
-    columns = [replace(find_column(table, old, stage), name=new) for old, new in names.items()]
+    found = find_columns(table, names, stage)
+    columns = [replace(found[old], name=new) for old, new in names.items()]
     key = table.primary_key
     return replace(
         table,

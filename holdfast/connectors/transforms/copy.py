@@ -6,7 +6,7 @@ from dataclasses import replace
 from holdfast.connect.options import options
 from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
-from holdfast.connectors.transforms.columns import add_columns, find_column, with_new
+from holdfast.connectors.transforms.columns import add_columns, find_columns, with_new
 from holdfast.model.table import Column, Table
 from holdfast.model.types import quote
 
@@ -50,8 +50,6 @@ class Copy(Transform[CopyOptions]):
         return with_new(table, self._found(table))
 
     def _found(self, table: Table) -> dict[str, Column]:
-        stage = self.context.stage
-        return {
-            new: replace(find_column(table, old, stage), name=new)
-            for new, old in self.options.copies.items()
-        }
+        copies = self.options.copies
+        found = find_columns(table, copies.values(), self.context.stage)
+        return {new: replace(found[old], name=new) for new, old in copies.items()}

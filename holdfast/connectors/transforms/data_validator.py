@@ -10,7 +10,7 @@ from holdfast.connect.rows import Rows
 from holdfast.connect.transform import Transform
 from holdfast.connectors.sql.casts import as_text
 from holdfast.connectors.sql.values import SqlValue
-from holdfast.connectors.transforms.columns import find_column
+from holdfast.connectors.transforms.columns import find_columns
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 from holdfast.model.types import quote
@@ -93,8 +93,7 @@ class DataValidator(Transform[DataValidatorOptions]):
         frame, left_out = rows.frame, None
         if self.options.row_error_handle_way == "SKIP":
             left_out = LeftOut(frame.sparkSession)
-        for field in self.options.field_rules:
-            column = find_column(rows.table, field.field_name, self.context.stage)
+        for field, column in self._ruled(rows.table):
             for rule in field.all:
                 broken = F.coalesce(_broken(column, rule), F.lit(False))
                 if left_out:
@@ -107,12 +106,17 @@ class DataValidator(Transform[DataValidatorOptions]):
 
     def foresee(self, table: Table) -> Table | None:
         """Return the table as it is; its rules must fit it."""
-        for field in self.options.field_rules:
-            column = find_column(table, field.field_name, self.context.stage)
+        for field, column in self._ruled(table):
             if column.type.kind in NUMBERS:
                 for rule in field.all:
                     _ = [_number(column, t) for t in (rule.min_value, rule.max_value) if t]
         return table
+
+    def _ruled(self, table: Table) -> list[tuple[ValidatedField, Column]]:
+        """Return the rules of each field with its column."""
+        rules = self.options.field_rules
+        found = find_columns(table, [field.field_name for field in rules], self.context.stage)
+        return [(field, found[field.field_name]) for field in rules]
 
     def _message(self, rows: Rows, column: Column, rule: Rule) -> "Expression":
         from pyspark.sql import functions as F

@@ -9,7 +9,7 @@ from holdfast.connectors.transforms.columns import (
     check_unique,
     choose_columns,
     chosen,
-    find_column,
+    find_columns,
 )
 from holdfast.model.table import Table
 
@@ -48,7 +48,6 @@ class Filter(Transform[FilterOptions]):
         kept = self.options.include_fields
         if kept is None:
             dropped = self.options.exclude_fields or []
-            for name in dropped:
-                find_column(table, name, self.context.stage)
+            find_columns(table, dropped, self.context.stage)
             kept = [n for n in table.names if n not in dropped]
         return {n: n for n in kept}

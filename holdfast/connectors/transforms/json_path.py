@@ -19,7 +19,7 @@ from holdfast.connect.transform import Transform
 from holdfast.connectors.transforms.columns import (
     add_columns,
     check_unique,
-    find_column,
+    find_columns,
     with_new,
 )
 from holdfast.connectors.transforms.json.query import MISSING, Ask, Query, answer_batch
@@ -179,12 +179,13 @@ class JsonPath(Transform[JsonPathOptions]):
     def foresee(self, table: Table) -> Table | None:
         """Return the table as it will be."""
         values = self.options.values
+        find_columns(table, [value.source for value in values], self.context.stage)
         for value in values:
             self._kind(table, value.source)
         return with_new(table, {v.name: v.type for v in values})
 
     def _kind(self, table: Table, name: str) -> Type:
-        kind = find_column(table, name, self.context.stage).type
+        kind = find_columns(table, [name], self.context.stage)[name].type
         if kind.kind not in READABLE and kind != UNKNOWN:
             raise UserError(
                 f"{self.context.stage}: column '{name}' of table {table.path} is of type"

@@ -11,7 +11,7 @@ from holdfast.connectors.transforms.columns import (
     add_columns,
     check_unique,
     column_text,
-    find_column,
+    find_columns,
     with_new,
 )
 from holdfast.model.table import Table
@@ -66,7 +66,7 @@ class RegexExtract(Transform[RegexExtractOptions]):
 
     def foresee(self, table: Table) -> Table | None:
         """Return the table as it will be."""
-        find_column(table, self.options.source_field, self.context.stage)
+        find_columns(table, [self.options.source_field], self.context.stage)
         return with_new(table, {n: Type("string") for n in self.options.output_fields})
 
 

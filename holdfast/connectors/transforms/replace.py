@@ -11,7 +11,7 @@ from holdfast.connect.transform import Transform
 from holdfast.connectors.transforms.columns import (
     add_columns,
     column_text,
-    find_column,
+    find_columns,
     with_new,
 )
 from holdfast.model.table import Column, Table
@@ -56,7 +56,8 @@ class Replace(Transform[ReplaceOptions]):
         return with_new(table, {self.options.replace_field: self._changed(table)})
 
     def _changed(self, table: Table) -> Column:
-        column = find_column(table, self.options.replace_field, self.context.stage)
+        name = self.options.replace_field
+        column = find_columns(table, [name], self.context.stage)[name]
         return replace(column, type=Type("string"))
 
     def _replaced(self, text: "Expression") -> "Expression":

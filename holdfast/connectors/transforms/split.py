@@ -9,7 +9,7 @@ from holdfast.connectors.transforms.columns import (
     add_columns,
     check_unique,
     column_text,
-    find_column,
+    find_columns,
     with_new,
 )
 from holdfast.model.table import Table
@@ -50,5 +50,5 @@ class Split(Transform[SplitOptions]):
 
     def foresee(self, table: Table) -> Table | None:
         """Return the table as it will be."""
-        find_column(table, self.options.split_field, self.context.stage)
+        find_columns(table, [self.options.split_field], self.context.stage)
         return with_new(table, {n: Type("string") for n in self.options.output_fields})

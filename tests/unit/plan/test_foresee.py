@@ -4,6 +4,7 @@ Each connector and transform stands here with a job that is broken in what only 
 """
 
 import importlib.util
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.errors import UserError
 from holdfast.model.job import JobPlan, Role
-from holdfast.plan.check import check_job
+from holdfast.plan.check import check_job, draft_job
 from holdfast.plan.foresee import Foreseen, foresee
 from holdfast.plan.load import parse_job
 from holdfast.worker.expect import expected_tables, look_at_sinks
@@ -196,9 +197,12 @@ def test_what_plan_finds_wrong_is_what_check_finds_wrong(
         tables = expected_tables(job, registry(), spark, allow_python=True)
         for _, error in look_at_sinks(job, registry(), tables):
             raise error
-    said = " ".join(str(planned.value).split())
     _, mistakes = foreseen(job)
-    assert [m for m in mistakes if said in m], (said, mistakes)
+    assert isinstance(planned.value, UserError)
+    for sentence in planned.value.sentences:
+        # A check tells the stage by its line, which stands before all it says.
+        said = re.sub(r"^\S+ \(job\.conf:\d+:\d+\): ", "", " ".join(sentence.split()))
+        assert [m for m in mistakes if said in m], (said, mistakes)
     assert not list(tmp_path.iterdir()), "a check makes nothing"
 
 
@@ -237,6 +241,68 @@ def test_all_mistakes_are_told_at_once() -> None:
     sinks += ' Delta { plugin_input = a, path = "t", partition_keys = [day] }'
     _, mistakes = foreseen(job_of((source, transforms, sinks)))
     assert len(mistakes) == 3
+
+
+@pytest.mark.parametrize(
+    ("transform", "names"),
+    [
+        ('Sql { query = "select try_cast(idd as int) as x, upper(nam) as n from people'
+         ' where abs(idx) > 1" }', ("idd", "nam", "idx")),
+        ('Sql { query = "select nam, count(*) as n from people group by nam order by idx" }',
+         ("nam", "idx")),
+        ("Filter { include_fields = [idd, nam] }", ("idd", "nam")),
+        ("Filter { exclude_fields = [idd, nam] }", ("idd", "nam")),
+        ("Copy { fields { x = idd, y = nam } }", ("idd", "nam")),
+        ("FieldMapper { field_mapper { idd = x, nam = y } }", ("idd", "nam")),
+        ("DataValidator { field_rules = [{ field_name = idd, rule_type = NOT_NULL },"
+         " { field_name = nam, rule_type = NOT_NULL }] }", ("idd", "nam")),
+    ],
+)  # fmt: skip
+def test_every_column_that_is_not_there_is_told_at_once(
+    transform: str, names: tuple[str, ...]
+) -> None:
+    _, mistakes = foreseen(job_of(through(transform)))
+    assert sorted(re.findall(r"no column '(\w+)'", " ".join(mistakes))) == sorted(names)
+    assert len(mistakes) == len(names)
+
+
+def test_a_mistake_in_an_option_hides_none_that_only_the_columns_tell() -> None:
+    text = """
+    env { job.mode = BATCH, job.nam = x }
+    source { FakeSource { plugin_output = p, schema { fields { id = int } } }
+      LocalFile { plugin_output = o, path = nowhere, file_format_typ = csv } }
+    transform { Filter { plugin_input = p, plugin_output = q, include_fields = [idd] }
+      Sql { plugin_input = o, plugin_output = r,
+        query = "select abs(a, 3) as x, pi(b) as y from o" } }
+    sink { Console { plugin_input = [q, r] } Kafka { plugin_input = p }
+      Delta { path = t, partition_keys = [day, week], plugin_input = p } }
+    """
+    report = CheckReport()
+    tree = parse_job(text, "job.conf", {}, None, report)
+    assert tree
+    draft = draft_job(tree, "job.conf", registry(), report)
+    assert draft.job
+    assert draft.broken == {"Source[1]-LocalFile", "Transform[1]-Sql", "Sink[1]-Kafka"}
+    foresee(draft.job, registry(), report, broken=draft.broken)
+    found = "\n".join(m.message for m in sorted(report.mistakes))
+    told = ("'job.nam'", "'file_format_typ'", "no column 'idd'", "abs at line 1", "pi at line 1",
+            "sink Kafka", "day or week")  # fmt: skip
+    assert [t for t in told if t not in found] == [], found
+    assert len(report.mistakes) == len(told), found
+
+
+def test_stages_that_wait_for_each_other_leave_nothing_to_foresee() -> None:
+    text = """
+    source { FakeSource { plugin_output = p, schema { fields { id = int } } } }
+    transform { Copy { plugin_input = b, plugin_output = a, fields { x = id } }
+      Copy { plugin_input = a, plugin_output = b, fields { x = id } } }
+    sink { Console { plugin_input = p } Console { plugin_input = a } }
+    """
+    report = CheckReport()
+    tree = parse_job(text, "job.conf", {}, None, report)
+    assert tree
+    assert draft_job(tree, "job.conf", registry(), report).job is None
+    assert "waits for itself" in report.mistakes[0].message
 
 
 MISSING = {

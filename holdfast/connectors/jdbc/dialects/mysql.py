@@ -12,6 +12,7 @@ from holdfast.connectors.jdbc.database import (
     DROP_S,
     LEDGER,
     LOCK_S,
+    REFUSED,
     STAGE,
     UNREACHED,
     Database,
@@ -166,7 +167,7 @@ class MySql(Database):
         # Those from 2000 on are the client's own: the line is down or was never up.
         if number == 0 or 2000 <= number < 3000 or number in WORTH_ANOTHER_TRY:
             return Unavailable(about, code="sink.unavailable", number=number)
-        return UserError(about, code="sink.refused", number=number)
+        return UserError(about, code=REFUSED, number=number)
 
     def quote(self, name: str) -> str:
         """Return an identifier in backticks."""

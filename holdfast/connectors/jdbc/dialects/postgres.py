@@ -1,6 +1,7 @@
 """PostgreSQL, through psycopg: staging by COPY, upserts by ON CONFLICT."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,6 +12,7 @@ from holdfast.connectors.jdbc.database import (
     DROP_S,
     LEDGER,
     LOCK_S,
+    REFUSED,
     STAGE,
     UNREACHED,
     Database,
@@ -35,6 +37,12 @@ if TYPE_CHECKING:
 
 PREPARING = 7_512_466_031
 """An advisory lock: of several tasks that start together, one makes tables at a time."""
+
+WORDS_OF_LIBPQ = re.compile(
+    r"^connection failed: |FATAL: +| Is the server running on that host and accepting TCP/IP"
+    r" connections\?"
+)
+"""What libpq says beside the cause, and we say in our own words."""
 
 USERS_FAULT = ("0A", "22", "23", "28", "2B", "3D", "3F", "42", "44")
 """SQLSTATE classes that trying again does not cure: values, constraints, names, rights."""
@@ -169,13 +177,13 @@ class Postgres(Database):
     def explain(self, error: Exception) -> HoldfastError:
         """Return what an error means, by its SQLSTATE; one without any is a broken line."""
         state: str = getattr(error, "sqlstate", None) or ""
-        said = " ".join(str(error).split())
+        said = _plain(error)
         if refused := untrusted(self.address, said, "sslrootcert"):
             return refused
         about = f"{self.address.shown} said: {said}"
         hopeless = not state and any(words in said for words in HOPELESS)
         if state[:2] in USERS_FAULT or hopeless:
-            return UserError(about, code="sink.refused", sqlstate=state)
+            return UserError(about, code=REFUSED, sqlstate=state)
         return Unavailable(about, code="sink.unavailable", sqlstate=state)
 
     def quote(self, name: str) -> str:
@@ -349,3 +357,11 @@ def _owner(comment: str | None) -> str:
         return str(json.loads(comment or "{}").get("staging", ""))
     except ValueError:
         return ""  # somebody has changed the comment: whose it was is not known
+
+
+def _plain(error: Exception) -> str:
+    """Return what the server said: without the statement, which is ours and mends nothing."""
+    diag = getattr(error, "diag", None)
+    parts = (diag.message_primary, diag.message_detail, diag.message_hint) if diag else ()
+    said = ". ".join(part.rstrip(".") for part in parts if part) or str(error)
+    return WORDS_OF_LIBPQ.sub("", " ".join(said.split())).strip()

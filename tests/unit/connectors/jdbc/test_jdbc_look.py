@@ -110,6 +110,24 @@ def test_no_route_and_no_database(bare: Server, spark: SparkSession) -> None:
         list(sink_of(bare, url=there, user=user, password="hush").look([], spark))
 
 
+def test_a_run_without_a_right_says_which_and_shows_no_statement(
+    bare: Server, spark: SparkSession
+) -> None:
+    with pytest.raises(UserError) as refused:
+        sink_of(bare, table="t").prepare([table_of(spark)])
+    said = str(refused.value)
+    assert "lacks" in said and MEND.search(said)
+    assert "CREATE TABLE" not in said and "LINE" not in said, "our statements mend nothing"
+
+
+def test_a_run_that_gets_in_nowhere_says_what_mends_it(bare: Server, spark: SparkSession) -> None:
+    (port,) = free_ports(1)
+    away = re.sub(r":\d+/", f":{port}/", bare.url)
+    with pytest.raises(Unavailable, match=r"refused.*Check host and port in url") as refused:
+        sink_of(bare, url=away, table="t").prepare([table_of(spark)])
+    assert "Is the server running" not in str(refused.value)
+
+
 def test_without_tables_the_login_and_the_staging_are_looked_at(
     bare: Server, spark: SparkSession
 ) -> None:
