@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
+from holdfast.connect.arrow_rows import ArrowCounts
 from holdfast.connectors.files.casts import CastPlace, cast_sql, folder_sql, wider
 from holdfast.connectors.files.format import FileFormat
 from holdfast.connectors.files.formats.arrow_files import (
@@ -34,6 +35,8 @@ class SparkReader(Protocol):
 
     spark: "SparkSession"
     files: list[str]
+    moved: list[ArrowCounts]
+    """What counts the rows that Spark does not read itself."""
 
     def __call__(
         self, kind: str, schema: "StructType | None", options: dict[str, str]
@@ -98,7 +101,9 @@ def _rows(
     # Parquet's own reader can be asked for local times, which costs nothing; ORC's cannot.
     read = group.asked if form is FileFormat.PARQUET else group.described
     if group.by_arrow:
-        found = read_with_arrow(group.load.spark, form, group.load.files, read, folders)
+        carried = read_with_arrow(group.load.spark, form, group.load.files, read, folders)
+        group.load.moved.append(carried.moved)
+        found = carried.frame()
     else:
         found = group.load(form, read, {})
     own = {name.lower(): name for name in group.kinds} | {name: name for name in group.kinds}
@@ -111,7 +116,7 @@ def _rows(
             value = folder_sql(name, kind, stage, file)
         elif mine := own.get(name) or own.get(name.lower()):
             here, value, where = group.kinds[mine], quote(mine), CastPlace(stage, name, file, row)
-            if form is FileFormat.ORC:
+            if form is FileFormat.ORC and there[mine] != here:
                 value = cast_sql(value, there[mine], here, where)
             value = cast_sql(value, here, kind, where)
         else:
