@@ -202,6 +202,8 @@ def reader_of(table: "FileTable", names: Sequence[str], stage: str) -> Delimited
     )
     writing = TextNotation(
         (table.delimiter, *SEPARATORS[1:]),
+        padding=table.null_padding,
+        strict=table.strict_mode,
         null_format=table.null_format if declared else None,
         date_format=table.date_format,
         datetime_format=table.datetime_format,

@@ -44,7 +44,6 @@ CHOOSING = (
 """The options that say which files of a folder are read."""
 
 
-
 class LocalFileSource(Source[LocalFileSourceOptions]):
     """Rows of files on this machine.
 

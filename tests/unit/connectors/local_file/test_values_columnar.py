@@ -267,3 +267,23 @@ def test_v17_arrow_leaves_a_text_that_is_none_to_spark(
     assert found is not None
     with pytest.raises(NotArrowReadable, match="UTF"):
         list(found.read(found.splits[0]))
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_columns_that_differ_in_case_alone_are_refused_with_their_file(
+    spark: SparkSession, source: Make, tmp_path: Path, form: str
+) -> None:
+    put(tmp_path / f"a.{form}", form, a=[1], A=[2])
+    said = refused(spark, source(path=str(tmp_path), file_format_type=form))
+    assert f"cannot read {tmp_path}/a.{form}: its columns a and A differ" in said
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_decimals_of_more_digits_are_refused_with_their_file(
+    spark: SparkSession, source: Make, tmp_path: Path, nested: bool
+) -> None:
+    wide = pa.decimal256(70, 2)
+    column = pa.array([[None]], pa.list_(wide)) if nested else pa.array([Decimal("1.5")], wide)
+    put(tmp_path / "a.parquet", n=column)
+    said = refused(spark, source(path=str(tmp_path), file_format_type="parquet"))
+    assert f"{tmp_path}/a.parquet: column n is decimal256(70, 2), and a decimal has at most" in said
