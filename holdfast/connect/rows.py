@@ -4,7 +4,7 @@ One source may hand over many tables.  A transform takes such a mapping and retu
 writes one.  Everything is lazy: Spark sees one plan from read to write.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -33,12 +33,12 @@ class Rows:
         frame: "DataFrame | Callable[[], DataFrame]",
         batches: ArrowRows | None = None,
         rejects: Counting | None = None,
-        moved: ArrowCounts | None = None,
+        moved: Sequence[ArrowCounts] = (),
     ) -> None:
         self.table = table
         self.batches = batches
         self.rejects = rejects
-        self.moved = batches.moved if batches else moved
+        self.moved = (batches.moved,) if batches else tuple(moved)
         self._frame = frame
 
     @property

@@ -339,7 +339,7 @@ class TaskRun:
             stage = self._stage(stage_id)
             with explained(stage):
                 tables = self.sources[stage_id].read(self.running.spark, piece.content)
-                moved += [rows.moved for rows in tables if rows.moved]
+                moved += [counts for rows in tables for counts in rows.moved]
                 rejects += [rows.rejects for rows in tables if rows.rejects]
                 read[stage_id] = self._times.watch(stage, tables, watched)
         return ComposedSlice(dict(slices), self.composer.compose(read), watched, moved, rejects)

@@ -194,3 +194,8 @@ def refused(registry: Registry, role: Role, name: str) -> bool:
     """Whether a name is known only to be refused with what to do instead."""
     kind = registry.find(role, name)
     return kind is None or bool(kind.refused)
+
+
+@pytest.mark.parametrize("connector", ["LocalFile", "Jdbc", "Delta", "Iceberg", "Paimon"])
+def test_connectors_that_convert_values_lead_to_the_rule(connector: str) -> None:
+    assert "[Values](../values.md" in (FOLDER / f"{connector}.md").read_text()

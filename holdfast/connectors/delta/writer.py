@@ -92,6 +92,8 @@ version of the table. Its commit info has `holdfast.user`, `holdfast.number` and
 known, `holdfast.watermark`. Delta has no tags, so savepoints get none: the version of a savepoint
 is the one whose `holdfast.number` is the savepoint's checkpoint, or the last one below it.
 
+What a row holds in each type, and what is refused: [Values](../values.md#lake-tables).
+
 Tables may be partitioned by every type but bytes and those with parts. Instants in partitions are
 written in UTC with their zone. A partition value that cannot be kept ends the job in words: the
 empty text (readers of Delta take it for null), a NUL character, a text longer than a folder's name

@@ -1,10 +1,11 @@
 """Spark SQL for a value as another type, by the rules of docs/values.md: exact, or refused."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from holdfast.connect.rejects import VALUE_CHARS_MAX
 from holdfast.connectors.files.values import literal, named, value_sql
-from holdfast.connectors.json_text import instant_text, row_text
+from holdfast.connectors.json_text import instant_text, mapped, row_text
 from holdfast.errors import UserError
 from holdfast.model.types import Type, quote
 
@@ -36,6 +37,8 @@ WHOLE = ("tinyint", "smallint", "int", "bigint")
 FLOATS = ("float", "double")
 NUMBERS = (*WHOLE, *FLOATS, "decimal")
 TIMES = ("date", "time", "timestamp", "timestamp_tz")
+DECLARE = "Declare the column with a type that holds it"
+BYTES = "It has bytes that are not UTF-8: declare the column as bytes, or correct the file"
 SIZES = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 """How many digits whole numbers may have."""
 
@@ -60,7 +63,7 @@ def cast_sql(value: str, here: Type, wanted: Type, where: CastPlace, level: int 
     Raises UserError for types that say nothing of each other.
     """
     if here == wanted:
-        return value
+        return mapped(value, wanted, partial(_text, where), None, level)
     name = f"c{level}"
     match here.kind, wanted.kind:
         case "row", "row":
@@ -148,6 +151,13 @@ def _fits(here: Type, wanted: Type) -> bool:
     return here.kind == wanted.kind == "decimal" and wider(here, wanted) == wanted
 
 
+def _text(where: CastPlace, value: str, kind: Type) -> str | None:
+    """Return SQL for a text of a file, which may have bytes that are none."""
+    if kind.kind != "string":
+        return None
+    return _checked(f"is_valid_utf8({value})", value, value, kind, where, BYTES)
+
+
 def _same(value: str, here: Type, wanted: Type, where: CastPlace) -> str:
     """Return SQL for a value that must be the same when it is turned back."""
     made = f"try_cast({value} AS {wanted.ddl})"
@@ -155,13 +165,15 @@ def _same(value: str, here: Type, wanted: Type, where: CastPlace) -> str:
     return _checked(f"coalesce({back} = {value}, false)", made, value, wanted, where)
 
 
-def _checked(good: str, made: str, value: str, wanted: Type, where: CastPlace) -> str:
+def _checked(
+    good: str, made: str, value: str, wanted: Type, where: CastPlace, remedy: str = DECLARE
+) -> str:
     parts = (
         literal(f"{where.stage} cannot read "), where.place,
         literal(f": column {where.column} = '"),
         f"substring(CAST({value} AS STRING), 1, {VALUE_CHARS_MAX})",
         literal(f"' is not {named(wanted)}."), where.shown,
-        literal(" Declare the column with a type that holds it."),
+        literal(f" {remedy}."),
     )  # fmt: skip
     error = f"raise_error(concat({', '.join(parts)}))"
     return f"CASE WHEN {value} IS NULL THEN NULL WHEN {good} THEN {made} ELSE {error} END"

@@ -1,11 +1,12 @@
 """Turn files into Arrow batches, inside Spark's Python workers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
+from holdfast.connect.arrow_rows import ArrowRows
 from holdfast.connectors.files.archives import BROKEN, lines, members, text_of, uncompressed
 from holdfast.connectors.files.format import Archive, Codec, FileFormat
 from holdfast.connectors.files.formats.cell_rows import CellRows
@@ -15,12 +16,14 @@ from holdfast.connectors.files.formats.xml import element_rows
 from holdfast.connectors.files.partition_folders import with_folders
 from holdfast.connectors.files.reasons import why
 from holdfast.connectors.files.row_rejects import Judge, SplitJudge
+from holdfast.connectors.files.splits import by_file
 from holdfast.errors import UserError
 from holdfast.model.table import Column
-from holdfast.model.types import quote
+from holdfast.model.tree import Plain
+from holdfast.model.types import Type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 ROWS_MAX = 4096
 BYTES_MAX = 4 << 20
@@ -63,12 +66,11 @@ class Typed:
     judge: Judge
 
 
-def read_in_python(spark: "SparkSession", reading: Reading, columns: str) -> "DataFrame":
+def read_in_python(spark: "SparkSession", reading: Reading, columns: Sequence[Column]) -> ArrowRows:
     """Return the rows of files, read by Python: `columns` and then the partition columns."""
-    count = len(reading.files)
-    ddl = ", ".join([columns, *(f"{quote(n)} string" for n in reading.partition_names)])
-    files = spark.range(0, count, 1, min(count, 256))
-    return files.mapInArrow(_Reader(reading), ddl)
+    named = (Column(n, Type("string")) for n in reading.partition_names)
+    splits, size = by_file(reading.files)
+    return ArrowRows(spark, (*columns, *named), splits, _Reader(reading), size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +79,14 @@ class _Reader:
 
     reading: Reading
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in cast(list[int], batch.column(0).to_pylist()):
-                judge = self.reading.typed.judge.of(number) if self.reading.typed else None
-                try:
-                    yield from _file(self.reading, number, judge)
-                except BROKEN as error:
-                    path = self.reading.files[number]
-                    raise UserError(f"LocalFile cannot read {path}: {why(error)}.") from error
+    def __call__(self, split: Plain) -> Iterator[pa.RecordBatch]:
+        for number in cast(list[int], split):
+            judge = self.reading.typed.judge.of(number) if self.reading.typed else None
+            try:
+                yield from _file(self.reading, number, judge)
+            except BROKEN as error:
+                path = self.reading.files[number]
+                raise UserError(f"LocalFile cannot read {path}: {why(error)}.") from error
 
 
 def _file(reading: Reading, number: int, judge: SplitJudge | None) -> Iterator[pa.RecordBatch]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from holdfast.connect.arrow_rows import ArrowRows
+from holdfast.connect.arrow_rows import ArrowCounts, ArrowRows
 from holdfast.connect.arrow_types import arrow_schema
 from holdfast.connect.rejects import Rejects, RowErrors
 from holdfast.connect.rows import Rows
@@ -30,26 +30,39 @@ if TYPE_CHECKING:
 
     from holdfast.connectors.files.source_options import FileTable
 
-BINARY_DDL = "data binary, relativePath string, partIndex bigint"
+BINARY_COLUMNS: tuple[Column, ...] = (
+    Column("data", Type("bytes")),
+    Column("relativePath", Type("string")),
+    Column("partIndex", Type("bigint")),
+)
 
 
 def read_files(
     spark: "SparkSession", table: "FileTable", files: Sequence[str], names: Sequence[str],
-    stage: str,
+    stage: str, moved: list[ArrowCounts],
 ) -> "DataFrame":  # fmt: skip
-    """Return the rows of these files, with the partition columns `names` last."""
+    """Return the rows of these files, with the partition columns `names` last.
+
+    What counts rows that Spark does not read itself is added to `moved`.
+    """
     if not files:
         return spark.createDataFrame([], _empty_ddl(table, names))
     if table.format is FileFormat.BINARY:
         found = tuple(tuple(partitions_of(f).get(n) for n in names) for f in files)
-        return read_in_python(spark, reading_of(table, files, None, names, found), BINARY_DDL)
+        carried = read_in_python(
+            spark, reading_of(table, files, None, names, found), BINARY_COLUMNS
+        )
+        moved.append(carried.moved)
+        return carried.frame()
     if not names or (base := _base(files, names)):
         return columnar_columns(
-            _Load(spark, files, names, base if names else None), table, names, stage
+            _Load(spark, files, names, base if names else None, moved), table, names, stage
         )
     whole: DataFrame | None = None
     for values, group in _by_values(files, names):
-        rows = columnar_columns(_Load(spark, group, names, None, values), table, names, stage)
+        rows = columnar_columns(
+            _Load(spark, group, names, None, moved, values), table, names, stage
+        )
         whole = rows if whole is None else whole.unionByName(rows, allowMissingColumns=True)
     assert whole is not None
     return whole
@@ -64,12 +77,13 @@ class _Load:
 
     def __init__(
         self, spark: "SparkSession", files: Sequence[str], names: Sequence[str], base: str | None,
-        values: Sequence[str | None] = (),
+        moved: list[ArrowCounts], values: Sequence[str | None] = (),
     ) -> None:  # fmt: skip
         self.spark = spark
         self.files = list(files)
         self.names = names
         self.base = base
+        self.moved = moved
         self.values = values
 
     def __call__(
@@ -94,7 +108,7 @@ class _Load:
 
     def of(self, files: Sequence[str]) -> "_Load":
         """Return the same reader for some of the files."""
-        return _Load(self.spark, files, self.names, self.base, self.values)
+        return _Load(self.spark, files, self.names, self.base, self.moved, self.values)
 
 
 def _with_strings(schema: "StructType", names: Sequence[str]) -> "StructType":
@@ -132,7 +146,7 @@ def _empty_ddl(table: "FileTable", names: Sequence[str]) -> str:
     """Return the columns of a table without files, as far as the options tell."""
     fields: dict[str, Any] = {}
     if table.format is FileFormat.BINARY:
-        fields = dict(part.split() for part in BINARY_DDL.split(", "))
+        fields = {c.name: c.type.ddl for c in BINARY_COLUMNS}
     elif table.declared:
         fields = {c.name: c.type.ddl for _, c in kept(table)}
     fields = fields or {"content": "string"}
@@ -164,7 +178,7 @@ def delimited_rows(
     known = table.table().with_columns(columns)
     if travel and arrow_schema(columns) is not None:
         return Rows(known, batches.frame, batches, rejects)
-    return Rows(known, batches.frame, None, rejects, batches.moved)
+    return Rows(known, batches.frame, None, rejects, (batches.moved,))
 
 
 def columns_of(reader: Delimited) -> tuple[Column, ...]:
@@ -188,6 +202,8 @@ def reader_of(table: "FileTable", names: Sequence[str], stage: str) -> Delimited
     )
     writing = TextNotation(
         (table.delimiter, *SEPARATORS[1:]),
+        padding=table.null_padding,
+        strict=table.strict_mode,
         null_format=table.null_format if declared else None,
         date_format=table.date_format,
         datetime_format=table.datetime_format,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.connect.arrow_rows import ArrowRows
+from holdfast.connect.arrow_rows import ArrowCounts, ArrowRows
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.source import Budget, NoSlice, Slice, Source
 from holdfast.connectors.files.declared_columns import kept
@@ -18,7 +18,12 @@ from holdfast.connectors.files.discovery import (
 )
 from holdfast.connectors.files.format import COLUMNAR, FileFormat
 from holdfast.connectors.files.formats.parquet import parquet_batches
-from holdfast.connectors.files.reading import DELIMITED, delimited_rows, read_files
+from holdfast.connectors.files.reading import (
+    BINARY_COLUMNS,
+    DELIMITED,
+    delimited_rows,
+    read_files,
+)
 from holdfast.connectors.files.reasons import why
 from holdfast.connectors.files.slices import as_they_come, once
 from holdfast.connectors.files.source_options import FileTable, LocalFileSourceOptions
@@ -37,12 +42,6 @@ CHOOSING = (
     "file_filter_modified_start", "file_filter_modified_end",
 )  # fmt: skip
 """The options that say which files of a folder are read."""
-
-BINARY_COLUMNS: tuple[Column, ...] = (
-    Column("data", Type("bytes")),
-    Column("relativePath", Type("string")),
-    Column("partIndex", Type("bigint")),
-)
 
 
 class LocalFileSource(Source[LocalFileSourceOptions]):
@@ -158,9 +157,11 @@ schema { fields { id = bigint, name = string } }
             return read_typed(spark, table, files, names, stage, travel)
         if batches := self._batches(spark, table, files, names):
             columns = table.table().with_columns(batches.columns)
-            return Rows(columns, lambda: read_files(spark, table, files, names, stage), batches)
-        frame = read_files(spark, table, files, names, stage)
-        return Rows.of(table.table(), frame)
+            # Spark reads all columns that can be batches by itself, and counts them.
+            return Rows(columns, lambda: read_files(spark, table, files, names, stage, []), batches)
+        moved: list[ArrowCounts] = []
+        frame = read_files(spark, table, files, names, stage, moved)
+        return Rows(Rows.of(table.table(), frame).table, frame, None, None, moved)
 
     def _batches(
         self, spark: "SparkSession", table: FileTable, files: list[str], names: list[str]

@@ -12,6 +12,9 @@ SPLIT_BYTES_MAX = 128 << 20
 SPLIT_BYTES_LEAST = 4 << 20
 """Less is not worth a task of its own."""
 
+TASKS_MAX = 256
+"""Into more tasks no slice is divided whose files are read whole."""
+
 CHUNK_BYTES = 4 << 20
 LOOK_BYTES = 1 << 16
 MARK = b"\xef\xbb\xbf"
@@ -32,6 +35,14 @@ def divide(files: Sequence[str], cores: int) -> tuple[list[Plain], int]:
     for first, end in pairwise(total * n // count for n in range(count + 1)):
         splits.append(_between(files, sizes, first, end))
     return splits, total
+
+
+def by_file(files: Sequence[str]) -> tuple[tuple[Plain, ...], int]:
+    """Return the numbers of the files that each task reads whole, and the bytes of all."""
+    count = min(len(files), TASKS_MAX)
+    numbers = range(len(files))
+    size = sum(Path(file).stat().st_size for file in files)
+    return tuple(list(numbers[n::count]) for n in range(count)), size
 
 
 def parts_of(split: Plain) -> Iterator[Part]:

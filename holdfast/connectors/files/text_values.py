@@ -52,6 +52,8 @@ class TextNotation:
     """
 
     separators: tuple[str, ...]
+    padding: bool = False  # parts that a row inside a column lacks are null
+    strict: bool = True  # a row inside a column has no more parts than its type
     null_format: str | None = None
     date_format: str = DATE
     datetime_format: str = DATETIME
@@ -239,7 +241,7 @@ def _part(kind: Type, writing: TextNotation, level: int) -> Callable[[str], Any]
 def _array(kind: Type, writing: TextNotation, level: int) -> Callable[[str], Any]:
     separator = writing.separators[level + 1]
     part = _part(kind.parts[0], writing, level + 1)
-    return lambda text: [part(t) for t in text.rstrip(separator).split(separator)]
+    return lambda text: [part(t) for t in text.split(separator)]
 
 
 def _map(kind: Type, writing: TextNotation, level: int) -> Callable[[str], Any]:
@@ -252,6 +254,8 @@ def _map(kind: Type, writing: TextNotation, level: int) -> Callable[[str], Any]:
             name, _, rest = pair.partition(inside)
             if (known := key(name)) is not None:
                 found.append((known, value(rest)))
+            elif pair:
+                raise ValueError("a value has no key")
         if len({str(k) for k, _ in found}) < len(found):
             raise ValueError("a key is there twice")
         return found
@@ -265,6 +269,10 @@ def _row(kind: Type, writing: TextNotation, level: int) -> Callable[[str], Any]:
 
     def read(text: str) -> Any:
         texts = text.split(separator)
+        if len(texts) < len(parts) and not writing.padding:
+            raise ValueError("parts are missing")
+        if len(texts) > len(parts) and writing.strict:
+            raise ValueError("there are more parts than the row has")
         texts += [""] * (len(parts) - len(texts))
         return {name: part(t) for (name, part), t in zip(parts, texts, strict=False)}
 

@@ -59,7 +59,7 @@ def read_typed(
         batches = ArrowRows(spark, columns, numbered, read, size)
         if travel and arrow_schema(columns) is not None:
             return Rows(made, batches.frame, batches, rejects)
-        return Rows(made, batches.frame, None, rejects, batches.moved)
+        return Rows(made, batches.frame, None, rejects, (batches.moved,))
     if is_json:
         rows: JsonRows | CellRows = JsonRows(inside, spelling)
     else:
@@ -67,7 +67,8 @@ def read_typed(
         at = tuple(places[c.name] for c in inside)
         rows = CellRows(inside, at, spelling, table.null_format, table.delimiter)
     reading = reading_of(table, files, Typed(rows, folders, order, judge))
-    return Rows(made, lambda: read_in_python(spark, reading, ddl), None, rejects)
+    found = read_in_python(spark, reading, columns)
+    return Rows(made, found.frame, None, rejects, (found.moved,))
 
 
 def reading_of(

@@ -4,6 +4,7 @@ Every expression here is plain SQL text, so that rows stay in the JVM.  A text t
 its type ends the job with a sentence that names file, column, text and type.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.connect.rejects import VALUE_CHARS_MAX
@@ -105,6 +106,9 @@ def _coalesce(ways: list[str]) -> str:
     return f"coalesce({', '.join(ways)})" if len(ways) > 1 else ways[0]
 
 
+TEXTS = ("string", "bytes", "binary_vector")
+
+
 @dataclass(frozen=True, slots=True)
 class TextStyle:
     """How a format writes values as text."""
@@ -135,23 +139,25 @@ def text_sql(value: str, kind: Type, style: TextStyle, level: int = 0) -> str:
         case "time" if style.time_format != TIME:
             return f"date_format({value}, {literal(style.time_format)})"
         case "row":
-            fields = (
-                f"coalesce({text_sql(f'{value}.{quote(n)}', t, style, level + 1)}, '')"
-                for n, t in kind.fields
-            )
             between = style.separators[0 if style.json else level + 1]
+            marks = [between] if style.json else style.separators[1 : level + 2]
+            fields = (
+                _part(f"{value}.{quote(n)}", t, style, level + 1, marks) for n, t in kind.fields
+            )
             joined = f"concat_ws({literal(between)}, {', '.join(fields)})"
             return f"CASE WHEN {value} IS NULL THEN NULL ELSE {joined} END"
         case "array" | "map" if style.json:
             return f"to_json({json_ready(value, kind)}, map('ignoreNullFields', 'false'))"
         case "array":
             name = f"a{level}"
-            inner = f"coalesce({text_sql(name, kind.parts[0], style, level + 1)}, '')"
+            marks = style.separators[1 : level + 2]
+            inner = _part(name, kind.parts[0], style, level + 1, marks)
             return _joined(value, name, inner, style.separators[level + 1])
         case "map":
             name = f"m{level}"
+            marks = style.separators[1 : level + 3]
             parts = (
-                f"coalesce({text_sql(f'{name}.{n}', t, style, level + 1)}, '')"
+                _part(f"{name}.{n}", t, style, level + 1, marks)
                 for n, t in zip(("key", "value"), kind.parts, strict=True)
             )
             inner = f"concat_ws({literal(style.separators[level + 2])}, {', '.join(parts)})"
@@ -204,6 +210,24 @@ class Quoting:
             )
             fields.append(f"coalesce(nullif({wrapped}, ''), '{nothing}')")
         return f"concat_ws({literal(self.delimiter)}, {', '.join(fields)})"
+
+
+def _part(value: str, kind: Type, style: TextStyle, level: int, marks: Sequence[str]) -> str:
+    """Return SQL for an element of a list, map or row as text; null is the empty text.
+
+    A text that contains one of the `marks`, which separate elements, would be read as several.
+    """
+    text = text_sql(value, kind, style, level)
+    if not style.json and kind.kind not in TEXTS:
+        return f"coalesce({text}, '')"
+    marked = " OR ".join(f"contains({text}, {literal(mark)})" for mark in marks)
+    said = (
+        literal("a text in a list, map or row has a character that separates elements: '"),
+        f"substring({text}, 1, {VALUE_CHARS_MAX})", literal("'."), style.row,
+        literal(" Remove it (Sql: REPLACE), or write json, Parquet or ORC."),
+    )  # fmt: skip
+    error = f"raise_error(concat({', '.join(said)}))"
+    return f"coalesce(CASE WHEN {marked} THEN {error} ELSE {text} END, '')"
 
 
 def _joined(list_of: str, name: str, inner: str, separator: str) -> str:

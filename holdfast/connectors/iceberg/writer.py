@@ -92,6 +92,8 @@ below the table. Refused: `write.data.path` elsewhere, `write.location-provider.
 `write.format.default` of another format, unless `iceberg.table.write-props` says `parquet`. Sort
 orders and the sizes of files and row groups are hints, which Spark's files do not follow.
 
+What a row holds in each type, and what is refused: [Values](../values.md#lake-tables).
+
 | `type` of `iceberg.catalog.config` | what it is |
 | --- | --- |
 | `hadoop` | Folders below `warehouse`, on a disk that masters and workers share, as Iceberg's Hadoop catalog lays them out; other engines read and write them. A commit is a hard link, which only one of many can make; Java's own writers rename instead, so let none commit to the same table at the same time. Object stores have neither and are refused. |

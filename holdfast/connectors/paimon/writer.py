@@ -83,6 +83,8 @@ Refused, as they would not be kept: `changelog-producer`, `deletion-vectors.enab
 `merge-engine` but `deduplicate`, dynamic buckets, keys without the partition columns, manifests in
 another format than Avro (`manifest.format`).
 
+What a row holds in each type, and what is refused: [Values](../values.md#lake-tables).
+
 Columns of type VARCHAR(n), CHAR(n), VARBINARY(n) and BINARY(n) take no longer values, which end the
 job in words; a CHAR is filled up with blanks, a BINARY must have its length. Such types inside
 others are refused. Columns with a NaN have no bounds in manifests.

@@ -8,22 +8,25 @@ writes, its milliseconds of a day, half floats and UUIDs.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
+from holdfast.connect.arrow_rows import ArrowRows
 from holdfast.connectors.files.format import FileFormat
 from holdfast.connectors.files.partition_folders import with_folders
 from holdfast.connectors.files.reasons import why
+from holdfast.connectors.files.splits import by_file
 from holdfast.connectors.files.text_conversion import arrow_type
 from holdfast.errors import UserError
 from holdfast.model.table import Column
-from holdfast.model.types import Type, from_spark, quote
+from holdfast.model.tree import Plain
+from holdfast.model.types import Type, from_spark
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
 WRITER = "ORC_CPP"
@@ -88,13 +91,13 @@ def _simpler(kind: Any) -> Any:
 def read_with_arrow(
     spark: "SparkSession", form: FileFormat, files: Sequence[str], schema: "StructType",
     folders: Sequence[str],
-) -> "DataFrame":  # fmt: skip
+) -> ArrowRows:  # fmt: skip
     """Return the rows of files with these columns, the file of each and what folders name."""
     own = tuple(Column(f.name, from_spark(f.dataType.jsonValue())) for f in schema.fields)
     named = tuple(Column(name, Type("string")) for name in folders)
-    ddl = ", ".join(f"{quote(c.name)} {c.type.ddl}" for c in (*own, NAMED, *named))
-    numbers = spark.range(0, len(files), 1, min(len(files), 256))
-    return numbers.mapInArrow(_Reader(form, tuple(files), own, named), ddl)
+    splits, size = by_file(files)
+    read = _Reader(form, tuple(files), own, named)
+    return ArrowRows(spark, (*own, NAMED, *named), splits, read, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +109,9 @@ class _Reader:
     own: tuple[Column, ...]
     folders: tuple[Column, ...]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            numbers: list[Any] = batch.column(0).to_pylist()
-            for number in numbers:
-                yield from self._file(self.files[number])
+    def __call__(self, split: Plain) -> Iterator[pa.RecordBatch]:
+        for number in cast(list[int], split):
+            yield from self._file(self.files[number])
 
     def _file(self, path: str) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([(c.name, arrow_type(c.type)) for c in self.own])

@@ -100,6 +100,8 @@ class CellRows:
             raise ValueError
         if kind.kind == "row":
             parts = text.split(self.separator)
+            if len(parts) > len(kind.fields):
+                raise ValueError("there are more parts than the row has")
             return {
                 name: self._value(self._clean(parts, at), part)
                 for at, (name, part) in enumerate(kind.fields)

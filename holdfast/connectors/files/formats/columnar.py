@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
+from holdfast.connect.arrow_rows import ArrowCounts
 from holdfast.connectors.files.casts import CastPlace, cast_sql, folder_sql, wider
 from holdfast.connectors.files.format import FileFormat
 from holdfast.connectors.files.formats.arrow_files import (
@@ -29,11 +30,16 @@ if TYPE_CHECKING:
     from holdfast.connectors.files.source_options import FileTable
 
 
+DIGITS_MAX = 38
+
+
 class SparkReader(Protocol):
     """Reads files with Spark."""
 
     spark: "SparkSession"
     files: list[str]
+    moved: list[ArrowCounts]
+    """What counts the rows that Spark does not read itself."""
 
     def __call__(
         self, kind: str, schema: "StructType | None", options: dict[str, str]
@@ -98,7 +104,9 @@ def _rows(
     # Parquet's own reader can be asked for local times, which costs nothing; ORC's cannot.
     read = group.asked if form is FileFormat.PARQUET else group.described
     if group.by_arrow:
-        found = read_with_arrow(group.load.spark, form, group.load.files, read, folders)
+        carried = read_with_arrow(group.load.spark, form, group.load.files, read, folders)
+        group.load.moved.append(carried.moved)
+        found = carried.frame()
     else:
         found = group.load(form, read, {})
     own = {name.lower(): name for name in group.kinds} | {name: name for name in group.kinds}
@@ -111,7 +119,7 @@ def _rows(
             value = folder_sql(name, kind, stage, file)
         elif mine := own.get(name) or own.get(name.lower()):
             here, value, where = group.kinds[mine], quote(mine), CastPlace(stage, name, file, row)
-            if form is FileFormat.ORC:
+            if form is FileFormat.ORC and there[mine] != here:
                 value = cast_sql(value, there[mine], here, where)
             value = cast_sql(value, here, kind, where)
         else:
@@ -150,9 +158,11 @@ def _footer(path: str, form: FileFormat) -> tuple[str, pa.Schema | None, bool]:
     try:
         if form is FileFormat.PARQUET:
             footer = pq.read_metadata(path)
-            by_arrow = only_arrow_reads(footer)
-            return str(footer.schema), footer.schema.to_arrow_schema(), by_arrow
+            schema = footer.schema.to_arrow_schema()
+            _check_columns(path, schema)
+            return str(footer.schema), schema, only_arrow_reads(footer)
         file = orc.ORCFile(path)
+        _check_columns(path, file.schema)
         by_arrow = file.writer == WRITER
         return f"{by_arrow} {file.schema}", file.schema, by_arrow
     except pa.ArrowNotImplementedError:
@@ -161,6 +171,33 @@ def _footer(path: str, form: FileFormat) -> tuple[str, pa.Schema | None, bool]:
         if not Path(path).exists():
             raise  # it has been moved meanwhile: the next try does not find it in the folder
         raise unreadable(path, error) from error
+
+
+def _check_columns(path: str, schema: pa.Schema) -> None:
+    """Raise UserError for columns that Spark cannot tell apart, or has no type for."""
+    names: dict[str, str] = {}
+    for field in schema:
+        other = names.setdefault(field.name.lower(), field.name)
+        if field.name != other or schema.names.count(other) > 1:
+            raise UserError(
+                f"LocalFile cannot read {path}: its columns {other} and {field.name} differ in no"
+                " more than case. Rename one where the file is written.",
+                code="source.column_names",
+            )
+        if wide := _too_wide(field.type):
+            raise UserError(
+                f"LocalFile cannot read {path}: column {field.name} is {wide}, and a decimal has"
+                " at most 38 digits here. Write it as text, or with fewer digits.",
+                code="source.column_types",
+            )
+
+
+def _too_wide(kind: Any) -> Any:
+    """Return the part of a type that is a decimal of too many digits, or None."""
+    if pa.types.is_decimal256(kind):
+        return kind if kind.precision > DIGITS_MAX else None
+    inside = (_too_wide(kind.field(n).type) for n in range(kind.num_fields))
+    return next((found for found in inside if found), None)
 
 
 def _merged(groups: Sequence[_Group]) -> dict[str, Type]:

@@ -160,6 +160,9 @@ def _rows_in(codes: "np.ndarray[Any, Any]") -> int:
     ends = np.flatnonzero(codes == 0x0A)
     if not len(ends) or ends[-1] != len(codes) - 1:
         ends = np.append(ends, len(codes))
+    turns = np.flatnonzero(codes[:-1] == 0x0D)
+    if (codes[turns + 1] != 0x0A).any():
+        return 0  # a carriage return alone ends a line, and is a blank to Arrow
     begins = np.concatenate(([0], ends[:-1] + 1))
     if (begins >= len(codes)).any() or (codes[begins] != ord("{")).any():
         return 0

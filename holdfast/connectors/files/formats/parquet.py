@@ -84,7 +84,11 @@ class ParquetReader:
             ]
             batches = file.iter_batches(BATCH_ROWS, row_groups=groups, use_threads=False)
             for batch in batches if groups else ():
-                yield batch if batch.schema == schema else batch.cast(schema)
+                made = batch if batch.schema == schema else batch.cast(schema)
+                for column in made.columns:
+                    if pa.types.is_string(column.type):
+                        column.validate(full=True)  # Arrow does not look whether texts are UTF-8
+                yield made
 
 
 def _columns(footer: pq.FileMetaData) -> tuple[Column, ...] | None:

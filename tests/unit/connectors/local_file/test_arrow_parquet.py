@@ -150,7 +150,7 @@ def by_spark(
 ) -> tuple[tuple[Column, ...], list[tuple[str, ...]]] | None:
     """Return columns and rows as Spark reads them; None if it cannot."""
     try:
-        frame = read_files(spark, table, files, [], "Source[0]-LocalFile")
+        frame = read_files(spark, table, files, [], "Source[0]-LocalFile", [])
         return Rows.of(table.table(), frame).table.columns, cells(frame.coalesce(1).toArrow())
     except (PySparkException, Py4JError, UserError):
         return None

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.unit.connectors.local_file.test_torture import read
-from tests.unit.connectors.local_file.test_values_written import write, written
+from tests.unit.connectors.local_file.test_values_written import refused, write, written
 
 pytestmark = pytest.mark.spark
 
@@ -53,3 +53,45 @@ def test_texts_come_back_from_csv_as_they_went(
         asked_of = f"select * from read_csv('{file}', auto_detect = false, {options}, columns = "
         names = "{'id': 'VARCHAR', 'v': 'VARCHAR', 'w': 'VARCHAR'})"
         assert duckdb.sql(asked_of + names).fetchall() == [(str(n), v, w) for n, v, w in rows]
+
+
+NESTED = {
+    "a": "array<int>", "m": "map<string, array<int>>", "r": {"x": "int", "y": "string"},
+    "s": "array<string>",
+}  # fmt: skip
+INSIDE = (
+    "SELECT array(1, NULL) a, map('k', array(1, 2), 'l', NULL) m, named_struct('x', 1, 'y', 'q') r,"
+    " array('b', 'c\u0003') s"
+    " UNION ALL SELECT array(NULL, NULL), NULL, named_struct('x', NULL, 'y', 'q'), array('b')"
+)
+
+
+@pytest.mark.parametrize("form", ["csv", "text"])
+def test_parts_of_lists_maps_and_rows_come_back(
+    spark: SparkSession, sink: Make, source: Make, tmp_path: Path, form: str
+) -> None:
+    given = {"path": str(tmp_path), "file_format_type": form}
+    rows = spark.sql(INSIDE).coalesce(1)
+    write(sink(**given), rows)
+    (file,) = written(tmp_path)
+    found, _ = read(source(**given, schema={"fields": NESTED}).options, file)
+    assert found == [
+        ([1, None], [("k", [1, 2]), ("l", None)], {"x": 1, "y": "q"}, ["b", "c\x03"]),
+        ([None, None], None, {"x": None, "y": "q"}, ["b"]),
+    ]
+
+
+@pytest.mark.parametrize("form", ["csv", "text", "excel"])
+def test_a_part_that_would_be_read_as_two_is_refused(
+    spark: SparkSession, sink: Make, tmp_path: Path, form: str
+) -> None:
+    mark = "\x01" if form == "excel" else "\x02"
+    for number, value in enumerate(
+        (f"named_struct('x', 1, 'y', 'a{mark}b')", f"array('a{mark}b')", f"map('a{mark}b', 1)")
+    ):
+        if form == "excel" and number:
+            continue  # lists and maps are JSON there
+        target = sink(path=str(tmp_path / str(number)), file_format_type=form)
+        said = refused(target, spark.sql(f"SELECT 7 id, {value} v"))
+        assert f"a character that separates elements: 'a{mark}b'" in said
+        assert " Row: id = 7, v = " in said and "write json" in said

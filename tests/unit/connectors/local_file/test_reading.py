@@ -3,7 +3,7 @@
 import gzip
 import zipfile
 from collections.abc import Callable
-from datetime import date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -251,3 +251,43 @@ def test_partition_values_differ_by_file_and_are_text(
     assert sorted(rows(spark, source(**regular))) == [("01", "01"), ("02", "02")]
     plain = source(**regular, parse_partition_from_path=False)
     assert sorted(rows(spark, plain)) == [("01",), ("02",)]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_other_torture_files_are_streamed_with_their_options(
+    spark: SparkSession, source: Make, tmp_path: Path, packed: bool
+) -> None:
+    """Each is a table of its own, for it has options or columns of its own."""
+    odd = [c for c in CASES if (c.options or c.columns is not COLUMNS) and c.file == "a.csv"]
+    assert len(odd) >= 30
+    tables = []
+    for number, case in enumerate(odd):
+        path = tmp_path / f"{number:03}.csv{'.gz' if packed else ''}"
+        path.write_bytes(gzip.compress(case.content) if packed else case.content)
+        tables.append({
+            "path": str(path), "file_format_type": "csv", "row_error_handle_way": "SKIP",
+            "schema": {"table": f"t{number}", "fields": {**case.columns}}, **case.options,
+        })  # fmt: skip
+    reading = source(Mode.STREAMING, tables_configs=tables)
+    reading.settle_ns = 0
+    planned = reading.plan(None, Budget(None, 0.0))
+    read = {r.table.path.table: r for r in reading.read(spark, planned.content)}
+    for number, case in enumerate(odd):
+        rows_of = read[f"t{number}"]
+        columns = [
+            f"unix_micros({c}) AS {c}" if t == "timestamp_tz" else c
+            for c, t in case.columns.items()
+        ]
+        found = [tuple(row) for row in rows_of.frame.selectExpr(*columns).collect()]
+        wanted = [tuple(micros(v) for v in row) for row in case.rows]
+        assert found == wanted, case.name
+        assert rows_of.rejects
+        assert rows_of.rejects.value == (case.rejected if case.rule else 0), case.name
+        rows_of.rejects.close()
+
+
+def micros(value: Any) -> Any:
+    """Return an instant as Spark numbers it; anything else as it is."""
+    if not isinstance(value, datetime):
+        return value
+    return (value - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

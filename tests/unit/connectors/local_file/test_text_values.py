@@ -1,6 +1,7 @@
 """A text has one value, whether Arrow reads its whole column or each text is looked at."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from holdfast.connectors.files.formats.csv import _Reading
 from holdfast.connectors.files.reading import reader_of
 from holdfast.connectors.files.text_values import TextNotation, converted
 from holdfast.connectors.files.times import parsed, pattern_of
-from holdfast.model.types import parse_type
+from holdfast.model.types import Type, parse_type
 
 Make = Callable[..., Any]
 WRITING = TextNotation(tuple(",\x02\x03\x04\x05"))
@@ -63,8 +64,18 @@ def test_a_text_has_one_value_on_both_ways(
         assert repr(fast) == repr(careful), text
 
 
+ROW = Type("row", parts=(Type("int"), Type("string")), names=("a", "b"))
+
+
+def test_rows_inside_columns_may_be_shorter_or_longer_where_the_job_says_so() -> None:
+    loose = replace(WRITING, padding=True, strict=False)
+    assert one("1", "row", loose) == one("1\x02", "row") == {"a": 1, "b": None}
+    assert one("1\x02x\x02y", "row", loose) == {"a": 1, "b": "x"}
+
+
 def one(text: str, kind: str, writing: TextNotation = WRITING) -> Any:
-    values, wrong = converted(pa.array([text]), parse_type(kind), writing)
+    type_ = ROW if kind == "row" else parse_type(kind)
+    values, wrong = converted(pa.array([text]), type_, writing)
     return "refused" if wrong else values[0].as_py()
 
 
@@ -84,7 +95,10 @@ def one(text: str, kind: str, writing: TextNotation = WRITING) -> Any:
         ('{"99999999999": 1}', "sparse_float_vector", "refused"),
         ("0001-01-01 00:00:00+02:00", "timestamp_tz", "refused"),
         ("9999-12-31 23:59:59-02:00", "timestamp_tz", "refused"),
-        ('{"3": 0.5}', "sparse_float_vector", [(3, 0.5)]), ("\x02\x02", "array<int>", [None]),
+        ('{"3": 0.5}', "sparse_float_vector", [(3, 0.5)]), ("\x02\x02", "array<int>", [None] * 3),
+        ("1\x02", "array<int>", [1, None]), ("\x031", "map<string,int>", "refused"),
+        ("1\x02x", "row", {"a": 1, "b": "x"}), ("1", "row", "refused"),
+        ("1\x02x\x02y", "row", "refused"),
     ],
 )  # fmt: skip
 def test_a_value_is_exact_or_refused(text: str, kind: str, value: Any) -> None:

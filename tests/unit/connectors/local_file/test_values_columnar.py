@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.connect.arrow_rows import NotArrowReadable
 from holdfast.connect.rows import Rows
 from holdfast.errors import UserError
 from tests.unit.connectors.local_file.test_values_read import fields, opened, refused, rows
@@ -237,3 +238,52 @@ def test_v06_a_file_that_spark_leaves_out_is_refused(
     put(tmp_path / "_a.orc", "orc", n=[1])
     with pytest.raises(UserError, match="begins with '_'"):
         rows(spark, source(path=str(tmp_path), file_format_type="orc"))
+
+
+NO_TEXT = pa.array([b"fine", b"\xff\xfe"]).view(pa.string())
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_v17_bytes_of_a_text_column_that_are_no_text_are_refused(
+    spark: SparkSession, source: Make, tmp_path: Path, form: str, nested: bool
+) -> None:
+    lists = pa.ListArray.from_arrays([0, 1, 2], NO_TEXT)
+    put(tmp_path / f"a.{form}", form, id=[7, 8], s=lists if nested else NO_TEXT)
+    said = refused(spark, source(path=str(tmp_path), file_format_type=form))
+    assert f"{tmp_path}/a.{form}: column s = " in said and " Row: id = 8, s = " in said
+    assert "bytes that are not UTF-8: declare the column as bytes" in said
+    if not nested:
+        schema = fields(id="bigint", s="bytes")
+        asked = source(path=str(tmp_path), file_format_type=form, schema=schema)
+        assert sorted(rows(spark, asked)) == [(7, b"fine"), (8, b"\xff\xfe")]
+
+
+def test_v17_arrow_leaves_a_text_that_is_none_to_spark(
+    spark: SparkSession, source: Make, tmp_path: Path
+) -> None:
+    put(tmp_path / "a.parquet", s=NO_TEXT)
+    found = opened(spark, source(path=str(tmp_path), file_format_type="parquet")).batches
+    assert found is not None
+    with pytest.raises(NotArrowReadable, match="UTF"):
+        list(found.read(found.splits[0]))
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_columns_that_differ_in_case_alone_are_refused_with_their_file(
+    spark: SparkSession, source: Make, tmp_path: Path, form: str
+) -> None:
+    put(tmp_path / f"a.{form}", form, a=[1], A=[2])
+    said = refused(spark, source(path=str(tmp_path), file_format_type=form))
+    assert f"cannot read {tmp_path}/a.{form}: its columns a and A differ" in said
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_decimals_of_more_digits_are_refused_with_their_file(
+    spark: SparkSession, source: Make, tmp_path: Path, nested: bool
+) -> None:
+    wide = pa.decimal256(70, 2)
+    column = pa.array([[None]], pa.list_(wide)) if nested else pa.array([Decimal("1.5")], wide)
+    put(tmp_path / "a.parquet", n=column)
+    said = refused(spark, source(path=str(tmp_path), file_format_type="parquet"))
+    assert f"{tmp_path}/a.parquet: column n is decimal256(70, 2), and a decimal has at most" in said

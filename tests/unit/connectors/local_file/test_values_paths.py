@@ -113,15 +113,16 @@ JSON_VALUES = st.one_of(
 @given(
     values=st.lists(st.tuples(JSON_VALUES, NUMBERS), max_size=4),
     kind=st.sampled_from((*KINDS, "string", "bytes")),
-    end=st.sampled_from(("\n", "\r\n")),
+    end=st.sampled_from(("\n", "\r\n", "\r")),
+    gap=st.sampled_from(("", "\t", "\r")),
 )
 def test_a_block_of_json_at_once_is_its_lines_one_by_one(
-    values: list[tuple[Any, str]], kind: str, end: str
+    values: list[tuple[Any, str]], kind: str, end: str, gap: str
 ) -> None:
     rows = JsonRows((Column("v", parse_type(kind)),), Spelling(base64=True))
     lines = []
     for value, number in values:
-        lines += [json.dumps({"v": value}), f'{{"v": {number}}}', json.dumps({"other": value})]
+        lines += [json.dumps({"v": value}), f'{{"v":{gap}{number}}}', json.dumps({"other": value})]
     block = "".join(line + end for line in lines).encode()
     misfits: list[Misfit] = []
     slow = rows.lines(enumerate(block.splitlines()), str, misfits.append)

@@ -9,6 +9,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
 import pytest
 import xlsxwriter
 from pyspark.sql import SparkSession
@@ -338,3 +341,50 @@ def test_instants_are_read_with_their_offset_or_in_utc(
     frame = opened(spark, json_source(source, tmp_path, text, t="timestamp_tz")).frame
     found = [t.timestamp() for (t,) in frame.collect()]
     assert found == [datetime(2024, 1, 1, hour, tzinfo=UTC).timestamp() for hour in (8, 10)]
+
+
+def write_sheet(path: Path) -> None:
+    book = xlsxwriter.Workbook(str(path))
+    sheet = book.add_worksheet()
+    for number in range(5):
+        sheet.write_number(number, 0, number)
+    book.close()
+
+
+LINES = "".join(f'{{"n": {n}}}\n' for n in range(5))
+NUMBERS = pa.table({"n": range(5)})
+SECONDS = pa.table({"n": range(5), "t": pa.array([0] * 5, pa.timestamp("ns"))})
+COUNTED: dict[str, tuple[str, Callable[[Path], Any], dict[str, Any]]] = {
+    "excel": ("excel", write_sheet, {}),
+    "xml": (
+        "xml",
+        lambda path: path.write_text("<x>" + "<r><n>1</n></r>" * 5 + "</x>"),
+        {"xml_row_tag": "r", "xml_use_attr_format": False},
+    ),
+    "json": ("json", lambda path: path.write_text(LINES), {}),
+    "json in another encoding": (
+        "json", lambda path: path.write_text(LINES, "utf-16"), {"encoding": "utf-16"},
+    ),
+    "orc of its C++ library": ("orc", lambda path: orc.write_table(NUMBERS, str(path)), {}),
+    "parquet that only Arrow reads": ("parquet", lambda path: pq.write_table(SECONDS, path), {}),
+    "pieces of a file": (
+        "binary",
+        lambda path: path.write_bytes(b"x" * 5),
+        {"binary_chunk_size": 1, "binary_complete_file_mode": False},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", COUNTED)
+def test_rows_are_counted_that_spark_does_not_read_itself(
+    spark: SparkSession, source: Make, tmp_path: Path, case: str
+) -> None:
+    form, make, options = COUNTED[case]
+    make(tmp_path / f"a.{'xlsx' if form == 'excel' else form}")
+    if form != "binary":
+        options = {**options, "schema": fields(n="bigint")}
+    found = opened(spark, source(path=str(tmp_path), file_format_type=form, **options))
+    assert len(found.frame.collect()) == 5
+    (counts,) = found.moved
+    assert (counts.read, counts.splits) == (5, 1), "Spark itself counts one row for each split"
+    counts.close()
