@@ -94,7 +94,7 @@ def _is_drained(story: Story) -> None:
 
 
 def _ends_of_a_command(story: Story) -> None:
-    """Whoever follows a job hears by the exit code how it ended."""
+    """The exit code of a command that follows a job says how it ended."""
     cluster = story.cluster
     story.begin("a quiet command follows a job that is cancelled")
     following = cluster.begin("submit", "next.conf", "-q", "--set-job-id", "gone")
