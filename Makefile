@@ -96,7 +96,7 @@ pause-masters: $(READY) ## Stop all masters for 30 s: do tasks keep writing? (SI
 load-test: $(READY) ## Submit many jobs at once to two small workers (CROWD=200)
 	@$(PY) -m tests.chaos.engine.load_test --jobs $(CROWD)
 
-trouble: $(READY) ## Make real processes hang; which part of Holdfast reports it, and how soon? (ONLY=hook,lock,clocks,spark)
+trouble: $(READY) ## Make real processes hang; which part of Holdfast reports it, and how soon? (ONLY=hook,lock,clocks,spark,room)
 	@$(PY) -m tests.cluster.trouble $(ONLY)
 
 ##@ After a change of a connector, a format or Sql

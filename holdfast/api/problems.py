@@ -32,6 +32,7 @@ HTTP_STATUS = {
     "job.damaged": 409,
     "job.no_savepoint": 409,
     "restore.mismatch": 409,
+    "restore.places": 409,
     "restore.unplanned": 409,
     "saved.unknown": 404,
     "saved.gone": 409,

@@ -6,8 +6,8 @@ one is used up.
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
 from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
@@ -16,16 +16,25 @@ from holdfast.core.job import JobRecord as Record
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.saved_state import Saved
 from holdfast.core.stage_match import Matching, match
-from holdfast.errors import JobFileError, UserError
+from holdfast.errors import JobFileError, SourceLocation, Unavailable, UserError
 from holdfast.master import checkpoint_content
 from holdfast.master.accept import JobStart, check_line, contents_of, told
 from holdfast.master.checkpoint_content import CheckpointContent
 from holdfast.master.leader import Leader
+from holdfast.master.looks import LookRequests
 from holdfast.master.restored_checkpoints import Move, resumed, transplant
-from holdfast.model.job import JobPlan
+from holdfast.model.job import JobPlan, Role, Stage
+from holdfast.model.tree import Block, Items, Node
 from holdfast.plan.plugins import identities
 from holdfast.plan.promises import keyed
-from holdfast.plan.record import decode_spec
+from holdfast.plan.record import JobSource, decode_spec, encode_spec
+from holdfast.wire.messages import Looked
+
+LOOK_S = 5.0
+"""How long a restore waits for what a worker sees; its client waits longer for its answer."""
+
+SAVE_MODES = frozenset({"schema_save_mode", "data_save_mode", "custom_sql", "mode"})
+"""What says what a sink does to a table that is there.  It applies to none that a state knows."""
 
 BY_KEY = "Every sink replaces rows by their keys, so none can appear twice."
 
@@ -167,3 +176,78 @@ def incarnation_of(token: str) -> str:
     """Return a name for an incarnation that continues another: the same for the same submit, as
     what it starts with is stored before its records."""
     return hashlib.sha256(f"life {token}".encode()).hexdigest()[:20]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLook:
+    """What a worker opens before a job is restored: the places that its job file names.
+
+    A wrong password or a table that lacks a column is reported while the job is as it was.
+    """
+
+    leader: Leader
+    looks: LookRequests
+    job: str
+    spec: JobSource
+    planned: JobPlan
+    moved: Mapping[str, str]
+    """Old stages and the new ones that continue them."""
+
+    async def warnings(self, token: str) -> list[str]:
+        """Have a worker look; return what to warn of.
+
+        Raises UserError for what a sink, or a source that is new, cannot work with.  A source that
+        continues may not need what is missing, so that is a warning.  So is a look that cannot be
+        had: a job may be restored before its workers are there.
+        """
+        request = hashlib.sha256(f"restore {self.job} {token}".encode()).hexdigest()[:32]
+        spec, tags = encode_spec(self._as_it_will_be()), dict(self.planned.tag_filter)
+        try:
+            self.looks.begin(self.leader, request, spec, tags, LOOK_S)
+        except (UserError, Unavailable) as error:
+            return [f"No worker has opened what job {self.job} names: {error}"]
+        look = await self.looks.wait(request, LOOK_S + 1)
+        if not look.answer.done():
+            return [f"Worker {look.worker} has not opened all that job {self.job} names in time."]
+        return self._told(look.answer.result())
+
+    def _told(self, found: Looked) -> list[str]:
+        going_on = {s.place for s in self._kept(Role.SOURCE)}
+        warned: list[str] = []
+        wrong: list[str] = []
+        for file, line, column, said in found.mistakes:
+            place = SourceLocation(file, line, column)
+            (warned if place in going_on else wrong).append(f"{place}: {said}")
+        if wrong:
+            listed = "".join(f"\n- {one}" for one in wrong)
+            raise UserError(
+                f"Job {self.job} cannot be restored with this job file, as worker"
+                f" {found.worker} sees it. Nothing was started, and what the job has left"
+                f" stays.{listed}",
+                code="restore.places",
+            )
+        if found.failure:
+            warned.append(f"Worker {found.worker} has not opened all: {found.failure}.")
+        return warned
+
+    def _kept(self, role: Role) -> list[Stage]:
+        names = set(self.moved.values())
+        return [s for s in self.planned.stages if s.role is role and s.id in names]
+
+    def _as_it_will_be(self) -> JobSource:
+        """Return the job file without the save modes that will not apply any more."""
+        known = {stage.options.place for stage in self._kept(Role.SINK)}
+        tree = _without(self.spec.tree, known)
+        assert isinstance(tree, Block)
+        return replace(self.spec, tree=tree)
+
+
+def _without(node: Node, known: Set[SourceLocation]) -> Node:
+    """Return a tree without the save modes of blocks that stand at some places."""
+    match node:
+        case Block(entries, place):
+            kept = [e for e in entries if place not in known or e.key not in SAVE_MODES]
+            return Block(tuple(replace(e, node=_without(e.node, known)) for e in kept), place)
+        case Items(items, place):
+            return Items(tuple(_without(item, known) for item in items), place)
+    return node

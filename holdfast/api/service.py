@@ -22,7 +22,15 @@ from holdfast.api.live_views import cluster_view, detail
 from holdfast.api.logs import log_lines
 from holdfast.api.problems import NotLeader
 from holdfast.api.requests import Submit, SubmitText
-from holdfast.api.restoring import RestoreChoices, RestorePlan, chosen, incarnation_of, undone
+from holdfast.api.restoring import (
+    FirstLook,
+    RestoreChoices,
+    RestorePlan,
+    chosen,
+    go_on,
+    incarnation_of,
+    undone,
+)
 from holdfast.api.route import job_id_of
 from holdfast.api.sealing import OPTION, SPEC, opened_options, sealed_options
 from holdfast.api.status_board import JobStatusView, StatusBoard
@@ -39,9 +47,11 @@ from holdfast.master.explain import Explanation, explain
 from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
 from holdfast.master.leader_store import LEADER
+from holdfast.master.looks import LookRequests
 from holdfast.master.master import Mark, Master, read_mark
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.records import RecordUnreadable, decode, job_key
+from holdfast.model.job import JobPlan
 from holdfast.model.secret import Secret
 from holdfast.plan.record import JobSource, encode_spec
 from holdfast.security.path_policy import PathPolicy
@@ -84,6 +94,8 @@ class Api:
         self.sketches = JobGraphs(registry, self.opened)
         self.lineage: Lineage | None = None
         self.listing = Listing(master, self.board, self.catalog, self.sketches)
+        self.looks: LookRequests | None = None
+        """Has workers open what jobs name; none where no worker can be linked."""
         self.reader = Reader(registry, allow_python=allow_python, environment=environment)
         self.confined = confined or PathPolicy()
         self.default_interval_s = master.ports.settings.interval_s
@@ -108,6 +120,8 @@ class Api:
         planned = await asyncio.to_thread(spec.job, self.registry, report)
         self.confined.check(planned)
         accepted = Accepted(job_id, planned.name, [str(w) for w in report.warnings])
+        if saved:
+            accepted.warnings += await self._looked(leader, asked, job_id, saved, spec, planned)
         # One at a time: the same submit may come again while it is being written.
         async with self._submitting:
             leader = await self.leader()
@@ -138,6 +152,28 @@ class Api:
                 keeper = leader.jobs[job_id]
                 await keeper.tell(RESTORED=accepted.restored, WARNED=accepted.warnings)
         return accepted
+
+    async def _looked(
+        self,
+        leader: Leader,
+        asked: Submit,
+        job_id: str,
+        saved: Saved,
+        spec: JobSource,
+        planned: JobPlan,
+    ) -> list[str]:
+        """Have a worker open what a restored job names, unless it was accepted before."""
+        kept, lives = leader.jobs.get(job_id), await self.lives(leader, job_id)
+        taken = (kept and not kept.terminal) or any(job.token == asked.token for job in lives)
+        if taken or not self.looks:
+            return []
+        given = RestoreChoices(asked.maps, asked.allow_dropped, asked.write_again)
+        before, about = self.opened(saved.spec), f"job {saved.job}"
+        going = await asyncio.to_thread(go_on, before, planned, self.registry, given, about)
+        moved = going.matching.moved
+        return await FirstLook(leader, self.looks, job_id, spec, planned, moved).warnings(
+            asked.token
+        )
 
     async def _chosen(self, leader: Leader, asked: Submit, job_id: str) -> Saved | None:
         """Return the saved state that a job is to continue from, if any."""

@@ -236,7 +236,8 @@ def build_app(
     async def link(socket: WebSocket) -> None:
         await links.serve(socket, master, tracer)
 
-    routes = all_routes(api, access, audit, LookRequests(links))
+    looks = api.looks = LookRequests(links)
+    routes = all_routes(api, access, audit, looks)
     forwarder = Forwarder(api.elsewhere, tls or True)
     return App(routes, access, audit, forwarder, (PATH, link), context_path)
 

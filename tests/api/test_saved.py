@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from holdfast.core.job import JobStatus
+from holdfast.errors import SourceLocation
+from holdfast.master.looks import LookRequests
 from holdfast.master.ports import MasterSettings
-from holdfast.plan.record import JobSource
+from holdfast.plan.record import JobSource, decode_spec
 from holdfast.store.open import open_store
 from tests.api.served import STREAM, Served, served, with_master
+from tests.unit.master.test_looks import Wires, hello
 
 
 async def cancelled(master: Served, job: str, *, checkpoints: int = 2) -> None:
@@ -249,5 +252,72 @@ def test_an_older_state_may_be_gone_on_from_where_every_sink_goes_by_key(tmp_pat
         assert taken.status_code == 200, taken.text
         said = taken.json()["restored"][-1]
         assert "Every sink replaces rows by their keys" in said and "rows more" in said
+
+    served(tmp_path, test)
+
+
+EMPTIES = STREAM.replace("file_format_type", "data_save_mode = DROP_DATA, file_format_type")
+
+
+class Seer:
+    """A worker that opens what a job names, and sees what a test says."""
+
+    def __init__(self, master: Served) -> None:
+        self.master = master
+        self.wires = Wires("W9-1")
+        self.looks = master.api.looks = LookRequests(self.wires)
+
+    async def restarts(self, token: str, **seen: Any) -> Any:
+        """Restart job `a`, have the worker answer, and return what the master answers."""
+        await hello(self.master.api, "W9")
+        asked = len(self.wires.sent)
+        asking = asyncio.ensure_future(
+            self.master.http.post("/api/jobs/a/restart", json={"token": token})
+        )
+        while len(self.wires.sent) == asked:
+            assert not asking.done(), asking.result().text
+            await asyncio.sleep(0.01)
+        _, order = self.wires.sent[-1]
+        self.wires.answers(self.looks._looks[order.request], **seen)
+        return await asking
+
+    def stage(self, role: str) -> SourceLocation:
+        """Where the source or the sink stands in the file that the worker was sent."""
+        planned = decode_spec(self.wires.sent[-1][1].spec).job(self.master.api.registry)
+        (found,) = (s for s in planned.stages if s.role == role)
+        return found.place
+
+
+def test_what_a_worker_cannot_open_is_refused_while_the_job_is_as_it_was(tmp_path: Path) -> None:
+    async def test(master: Served) -> None:
+        await master.submit("a", EMPTIES)
+        await cancelled(master, "a")
+        leader, seer = master.api.master.leader, Seer(master)
+        assert leader
+        before = leader.jobs["a"].state
+        slow = await seer.restarts("t0", failure="it did not end within 5 s", mistakes=())
+        assert slow.status_code == 200 and "has not opened all" in slow.json()["warnings"][-1]
+        assert "DROP_DATA" not in seer.wires.sent[-1][1].spec, "its table is known, and kept"
+        await cancelled(master, "a", checkpoints=0)
+        last = leader.jobs["a"].state
+        assert (before.life, last.life) == (1, 2)
+
+        source, sink = seer.stage("source"), seer.stage("sink")
+        at = {s: (s.file, s.line, s.column) for s in (source, sink)}
+        wrong = ((*at[source], "its folder is gone"), (*at[sink], "its disk is full"))
+        refused = await seer.restarts("t1", mistakes=wrong)
+        assert refused.status_code == 409 and refused.json()["code"] == "restore.places"
+        told = refused.json()["message"]
+        assert f"- {sink}: its disk is full" in told and "worker W9" in told
+        assert "its folder is gone" not in told, "a source that goes on may not need it any more"
+        assert leader.jobs["a"].state is last, "nothing was begun"
+        assert [s["past"] for s in await listed(master, "a")] == [[]]
+
+        warned = await seer.restarts("t2", mistakes=wrong[:1])
+        assert warned.status_code == 200, warned.text
+        assert f"{source}: its folder is gone" in warned.json()["warnings"]
+        # The same request again is the same restart, whatever a worker would see now.
+        again = await master.http.post("/api/jobs/a/restart", json={"token": "t2"})
+        assert again.status_code == 200 and len(seer.wires.sent) == 3
 
     served(tmp_path, test)

@@ -17,7 +17,7 @@ from holdfast.process.event_trace import digest
 from holdfast.store.contract import Change, Item
 from tests.chaos.engine.catalogue import chosen, rotating, with_sinks
 from tests.chaos.engine.ledger import Ledger, late_writes, tell
-from tests.chaos.engine.modes import EVERY, modes_of
+from tests.chaos.engine.modes import EVERY, bring_back, modes_of, take_away
 from tests.chaos.engine.proxy import Proxy
 from tests.chaos.engine.reader import flaws, hidden_files, ids
 from tests.chaos.engine.sinks import KINDS, Files
@@ -186,6 +186,18 @@ def _has_save_modes(name: str) -> bool:
     assert plugin
     keys = {info.key for info in describe(plugin.options_class)}
     return "data_save_mode" in keys or {"mode", "format"} <= keys
+
+
+def test_a_table_comes_back_whether_or_not_something_was_begun_in_its_place(tmp_path: Path) -> None:
+    for begun in (True, False):
+        out = tmp_path / str(begun)
+        write(out, "p1/part.parquet", [1, 2])
+        take_away(Files(out), out, "p1")
+        assert not (out / "p1").exists()
+        if begun:
+            write(out, "p1/staged.parquet", [3])
+        bring_back(Files(out), out, "p1")
+        assert ids(out / "p1") == Counter([1, 2])
 
 
 def test_windows_that_must_be_there() -> None:

@@ -29,6 +29,11 @@ class Part:
     rows: int = 2 * ROUNDS
     folder: str = ""
 
+    @property
+    def plugin(self) -> str:
+        """The plug-in of its source."""
+        return self.kind if self.kind in ("FakeSource", "Spark") else "LocalFile"
+
     def source(self, base: Path) -> str:
         """Its source in a job file."""
         head = f"plugin_output = {self.name}, parallelism = {self.parallelism}, {self.options}"

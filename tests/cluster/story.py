@@ -114,10 +114,21 @@ class Story:
                     self.say(f"/metrics {line[0]}")
         return found
 
+    def explains(self, job: str, words: str) -> None:
+        """Have `holdfast explain` say what is wrong."""
+        said = " ".join(self.types("explain", job).split())
+        self.claim(words in said, f"explain says: {words}")
+
+    def on_page(self, visit: Visit, job: str, words: str) -> None:
+        """Have a job's page say what is wrong."""
+        page = shown(visit, job)
+        self.say(page)
+        self.claim(words in page, f"the job's page says: {words}")
+
     def series(self, name: str) -> float:
-        """Print the series of a metric; return the value of the last of them."""
+        """Print the series of a metric, with or without labels; return the last one's value."""
         (url, *_) = self.cluster.urls
-        lines = re.findall(rf"^{name}\b.*", got(f"{url}/metrics"), re.M)
+        lines = re.findall(rf"^{re.escape(name)}[ {{].*", got(f"{url}/metrics"), re.M)
         for line in lines:
             self.say(f"/metrics {line}")
         return float(lines[-1].split()[-1]) if lines else 0.0

@@ -168,6 +168,12 @@ def _refuses_what_is_gone_or_elsewhere(story: Story, base: Path) -> None:
     assert "Source[0]-FakeSource (auto.increment.start = 1000000," in said
     assert "Sink[0]-LocalFile" in said and "--allow-dropped" in said
     elsewhere = f"path = {base / 'elsewhere'}"
+    for part in BASE:
+        others = tuple(one for one in BASE if one is not part)
+        said = refused(story, Change("removed", others))
+        stage = f"Source[{part.number - 1}]-{part.plugin}"
+        assert f"{stage} (" in said and "of the saved state is not in the job file" in said
+        assert f"Sink[{part.number - 1}]-LocalFile (path = {base / part.outs[0]}" in said
     for part in NEXT_ROWS:
         path = base / f"in{part.number}"
         parts = with_part(BASE, part.number, lambda p: replace(p, folder="elsewhere"))

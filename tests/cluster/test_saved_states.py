@@ -1,6 +1,7 @@
 """What a job leaves, and how it goes on from there: real processes, two masters, rows counted."""
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.engine.jobs import From, Shape
+from tests.chaos.engine.points import Points
 from tests.chaos.engine.reader import ids
 from tests.cluster.processes import Cluster
 from tests.conformance.servers import start_etcd
@@ -18,10 +20,16 @@ BOUNDED = Shape(((From(30, 5, 400),),), interval_ms=500)
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def points(tmp_path_factory: pytest.TempPathFactory) -> Points:
+    return Points(tmp_path_factory.mktemp("points") / "armed")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, points: Points) -> Iterator[Cluster]:
     (etcd,) = start_etcd(1)
     started = Cluster(tmp_path_factory.mktemp("cluster"), f"etcd:{etcd.url}", masters=2)
     started.environ |= {"HOLDFAST_LEASE_S": "2", "HOLDFAST_HISTORY": "3"}
+    started.environ["HOLDFAST_FAILPOINTS"] = str(points.folder)
     started.master(1)
     started.master(2)
     started.worker(slots=8)
@@ -63,22 +71,24 @@ def finished(cluster: Cluster, folder: Path, job: str) -> None:
 
 
 def test_three_bad_restores_and_then_a_good_one(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, points: Points, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begun(cluster, tmp_path, "tried")
     assert cluster.ask("savepoint", "tried").returncode == 0
     shown = cluster.client.job("tried").written
-    # Its sink's folder is in the way: every try fails on the worker, after it was accepted.
-    blocked = tmp_path / "blocked"
-    blocked.write_text("no folder")
+    refuses_what_a_worker_cannot_open(cluster, tmp_path)
+    # What no look can see: every try fails on the worker, after it was accepted.
     bad = tmp_path / "bad.conf"
-    bad.write_text(Path(written(tmp_path)).read_text().replace(f"{tmp_path}/out", f"{blocked}/out"))
+    once = re.sub(
+        r"job\.retry\.times = \d+", "job.retry.times = 0", BOUNDED.text("a job", tmp_path / "out")
+    )
+    bad.write_text(once)
     for number in range(3):
-        same = "Sink[0]-LocalFile=Sink[0]-LocalFile"
-        again = cluster.ask("restore", "tried", str(bad), "--async", "--map", same)
+        failing = points.arm("before:worker.prepare", "error")
+        again = cluster.ask("restore", "tried", str(bad), "--async")
         assert again.returncode == 0, again.stderr
         ended = cluster.client.wait("tried", lambda _: None)
-        assert ended.status == "FAILED"
+        assert ended.status == "FAILED" and points.found(failing), ended.reason
         if number == 1:
             kill_leader(cluster)
     # The history holds three lives, and three other jobs push it out.
@@ -111,6 +121,20 @@ def test_three_bad_restores_and_then_a_good_one(
     assert unknown.returncode == 1 and "has no saved state 9; it has 1" in unknown.stderr
     copy = cluster.ask("restore", "tried", "--set-job-id", "copy", "--async")
     assert copy.returncode == 1 and "--write-again" in copy.stderr
+
+
+def refuses_what_a_worker_cannot_open(cluster: Cluster, folder: Path) -> None:
+    """A file is where the sink's folder is to be: that is told before anything is begun."""
+    blocked, bad = folder / "blocked", folder / "blocked.conf"
+    blocked.write_text("no folder")
+    bad.write_text(BOUNDED.text("a job", blocked / "out"))
+    before = cluster.client.job("tried")
+    same = "Sink[0]-LocalFile=Sink[0]-LocalFile"
+    refused = cluster.ask("restore", "tried", str(bad), "--async", "--map", same)
+    assert refused.returncode == 1 and f"{blocked} is a file" in refused.stderr, refused.stderr
+    assert "as worker W1 sees it. Nothing was started" in " ".join(refused.stderr.split())
+    after = cluster.client.job("tried")
+    assert (after.status, after.incarnation) == ("SAVEPOINT_DONE", before.incarnation)
 
 
 def test_a_cancelled_job_goes_on_from_its_last_checkpoint(cluster: Cluster, tmp_path: Path) -> None:

@@ -227,8 +227,8 @@ BUGS = (
     Bug(
         "a job on a Spark that stands still is well",
         "holdfast/master/health.py",
-        "        if sick is None:\n            continue",
-        "        if sick is None or not pipeline.policy.periodic:\n            continue",
+        "            if sick is None:\n                continue",
+        "            if sick is None or not pipeline.policy.periodic:\n                continue",
         ("tests/unit/master/test_health.py", "tests/api/test_trouble.py"),
     ),
     Bug(
@@ -243,14 +243,14 @@ BUGS = (
         "holdfast/master/health.py",
         "told = reports and status not in TERMINAL",
         "told = reports",
-        ("tests/unit/node/test_health_words.py",),
+        ("tests/unit/master/test_health_words.py",),
     ),
     Bug(
         "a stream that has waited for a worker is STALLED as it begins",
         "holdfast/core/pipeline.py",
         "fresh = old.checkpoints.next == 1 and task.first_run(old.tasks, tasks)",
         "fresh = False",
-        ("tests/unit/node/test_health_words.py",),
+        ("tests/unit/master/test_health_words.py",),
     ),
     Bug(
         "terms leap with each write",
@@ -280,6 +280,26 @@ BUGS = (
         "self.same = [_place(one) for one in old] == [_place(one) for one in new]",
         "self.same = True",
         ("tests/unit/core/test_stage_match.py",),
+    ),
+    Bug(
+        "a restore does not look first",
+        "holdfast/api/service.py",
+        "if taken or not self.looks:",
+        "if taken or self.looks:",
+        (
+            "tests/api/test_saved.py::"
+            "test_what_a_worker_cannot_open_is_refused_while_the_job_is_as_it_was",
+        ),
+    ),
+    Bug(
+        "save modes of known tables are looked at",
+        "holdfast/api/restoring.py",
+        "if place not in known or e.key not in SAVE_MODES]",
+        "if place not in known or e.key]",
+        (
+            "tests/api/test_saved.py::"
+            "test_what_a_worker_cannot_open_is_refused_while_the_job_is_as_it_was",
+        ),
     ),
     Bug(
         "a source that is gone is dropped without a word",

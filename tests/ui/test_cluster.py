@@ -169,6 +169,13 @@ def test_a_savepoint_and_a_cancel_from_the_page(visit: Visit, cluster: Cluster) 
     job = page.get_by_test_id("job")
     expect(job.get_by_text("cancelled", exact=True).first).to_be_visible(timeout=SLOW_MS)
     assert cluster.client.job("page1").status == "CANCELED"
+    before = cluster.client.job("page1")
+    page.get_by_role("button", name="Restore", exact=True).click()
+    page.get_by_role("button", name="Restore it").click()
+    expect(job.get_by_text("running", exact=True).first).to_be_visible(timeout=SLOW_MS)
+    now = cluster.client.job("page1")
+    assert now.incarnation != before.incarnation and now.from_savepoint
+    assert cluster.ask("cancel", "page1").returncode == 0
 
 
 def test_a_master_that_comes_back_is_found_again(visit: Visit, cluster: Cluster) -> None:

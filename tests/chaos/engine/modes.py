@@ -72,14 +72,15 @@ def take_away(kind: SinkKind, out: Path, table: str) -> None:
 
 
 def bring_back(kind: SinkKind, out: Path, table: str) -> None:
-    """Mend that.  What was begun in its place meanwhile goes."""
+    """Mend that.  What was begun in its place meanwhile, if anything was, goes."""
     if isinstance(kind, Database):
         kind.run(kind.database(out), f"DROP TABLE IF EXISTS {table}")
         kind.run(kind.database(out), f"ALTER TABLE away_{table} RENAME TO {table}")
     else:
-        place = _folder(out, table)
+        away = _folder(out, f"away_{table}")
+        place = away.with_name(table)
         shutil.rmtree(place, ignore_errors=True)
-        place.with_name(f"away_{table}").rename(place)
+        away.rename(place)
 
 
 def _folder(out: Path, table: str) -> Path:
