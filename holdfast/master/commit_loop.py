@@ -51,7 +51,7 @@ async def commit(keeper: "PipelineKeeper", effect: Commit) -> None:
             rows = {sink: content.rows(sink) for sink in keeper.state.sinks}
             await finish(keeper.desk, keeper.life, rows, keeper.failed)
         await _publish(keeper, completed, content)
-        keeper.deaf = not await keeper.listens()
+        keeper.deaf = not await _has_listeners(keeper)
     except UserError as error:
         await keeper.handle(PipelineFailed(f"Commit {completed.number} failed. {error}"))
         return
@@ -59,6 +59,14 @@ async def commit(keeper: "PipelineKeeper", effect: Commit) -> None:
     await keeper.handle(Committed(completed.number, content.watermark))
     keeper.made.discard(completed.number)
     keeper.begun.discard(completed.number)
+
+
+async def _has_listeners(keeper: "PipelineKeeper") -> bool:
+    """Say whether anybody listens to commits, or whether that is not known now."""
+    try:
+        return await keeper.desk.ports.tables.listens(keeper.life, keeper.state.sinks)
+    except (Unavailable, OutcomeUnknown, UserError):
+        return True  # then running them finds it out, and reports it
 
 
 async def _publish(
@@ -205,7 +213,7 @@ async def _run_former_hooks(
     keeper: "PipelineKeeper", former: Former, done: Completed, state: str
 ) -> str:
     names = dict(former.names)
-    if not await keeper.listens():
+    if not await _has_listeners(keeper):
         return state
 
     async def shown() -> tuple[StagedCommittable, ...]:

@@ -35,7 +35,7 @@ from holdfast.core.job import JobRecord, JobStatus
 from holdfast.core.machine import Event
 from holdfast.core.pipeline import ACTIVE, PipelineFailed, PipelineRecord, step, wanted
 from holdfast.core.task import TaskFailed
-from holdfast.errors import Fenced, OutcomeUnknown, Unavailable, UserError
+from holdfast.errors import Fenced, OutcomeUnknown, Unavailable
 from holdfast.master import checkpoint_content, commit_loop, health
 from holdfast.master.event_log import EventHistory, Moment, trail_key
 from holdfast.master.leader_store import LeaderStore
@@ -474,13 +474,6 @@ class PipelineKeeper(Keeper[PipelineRecord]):
                     self.state.commits.through, self.state.checkpoints.complete,
                 )  # fmt: skip
                 self.desk.ports.workers.send(task.place.incarnation, barrier)
-
-    async def listens(self) -> bool:
-        """Say whether anybody listens to commits, or whether that is not known now."""
-        try:
-            return await self.desk.ports.tables.listens(self.life, self.state.sinks)
-        except (Unavailable, OutcomeUnknown, UserError):
-            return True  # then running them finds it out, and reports it
 
     def failed(self, trouble: str) -> None:
         """Note why listeners have to be asked again."""

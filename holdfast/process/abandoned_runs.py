@@ -25,8 +25,8 @@ from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
 from holdfast.process.committers import SinkTables
 from holdfast.process.failpoints import NoPoints
-from holdfast.store.machine import network_kind
 from holdfast.store.open import open_store
+from holdfast.store.sqlite_file import network_kind
 from holdfast.wire.messages import ToWorker
 
 FINISH_S_MAX = 5.0

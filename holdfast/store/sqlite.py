@@ -21,9 +21,8 @@ from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.store.bell import Bell, wait
 from holdfast.store.contract import Change, Delete, Guard, Item, LeaseLost, Put, Store
 from holdfast.store.limits import check_commit, check_key, check_prefix, closed
-from holdfast.store.machine import HostInfo, this_machine
 from holdfast.store.order import by_revision
-from holdfast.store.sqlite_file import SqliteFile
+from holdfast.store.sqlite_file import HostInfo, SqliteFile, this_machine
 
 HISTORY_REVISIONS = 1_000
 TIMEOUT_S = 5.0

@@ -14,8 +14,8 @@ import pytest
 
 from holdfast.errors import Unavailable, UserError
 from holdfast.store.contract import Compacted, Delete, Guard, HistoryLost, LeaseLost, Put
-from holdfast.store.machine import HostInfo
 from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite_file import HostInfo
 from holdfast.testing.store_bench import add_one, parse_count
 
 PROGRAM = """

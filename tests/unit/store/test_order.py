@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.store import machine
+from holdfast.store import sqlite_file
 from holdfast.store.contract import Change, HistoryLost
 from holdfast.store.floor import Floor
 from holdfast.store.order import by_revision, prefix_end
@@ -56,9 +56,9 @@ def test_a_network_file_system_is_known_by_its_kind(
         f"2 1 0:5 / {tmp_path}/far\\040away rw shared:1 - nfs4 server:/x rw\n"
         f"3 2 8:2 / {tmp_path}/far\\040away/near rw - xfs /dev/sdb rw\n"
     )
-    monkeypatch.setattr(machine, "MOUNTS", mounts)
-    assert machine.network_kind(tmp_path) is None
-    assert machine.network_kind(tmp_path / "far away") == "nfs4"
-    assert machine.network_kind(tmp_path / "far away" / "x") == "nfs4"
-    assert machine.network_kind(tmp_path / "far away" / "near") is None
-    assert machine.network_kind(tmp_path / "far away too") is None
+    monkeypatch.setattr(sqlite_file, "MOUNTS", mounts)
+    assert sqlite_file.network_kind(tmp_path) is None
+    assert sqlite_file.network_kind(tmp_path / "far away") == "nfs4"
+    assert sqlite_file.network_kind(tmp_path / "far away" / "x") == "nfs4"
+    assert sqlite_file.network_kind(tmp_path / "far away" / "near") is None
+    assert sqlite_file.network_kind(tmp_path / "far away too") is None
