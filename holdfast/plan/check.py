@@ -38,7 +38,7 @@ class _Found:
 
 
 @dataclass(frozen=True)
-class Draft:
+class JobDraft:
     """As much of a job as a file says; `job` is None where it says too little.
 
     `broken` are stages of which a mistake was reported: what they do is not known.
@@ -69,7 +69,7 @@ def check_job(
 def draft_job(
     tree: Block, file: str, registry: Registry, report: CheckReport, *, name: str | None = None,
     allow_python: bool = False,
-) -> Draft:  # fmt: skip
+) -> JobDraft:  # fmt: skip
     """Return as much of a job as its file says, although it has mistakes; they are reported."""
     _check_top(tree, report)
     env = read_env(_env_block(tree, report), report)
@@ -85,7 +85,7 @@ def draft_job(
     links = _wire(found, report)
     _report_same_uids(found, report)
     if links is None:
-        return Draft(None)
+        return JobDraft(None)
     assert env is not None, "an empty env has no mistakes"
     used = [f for f in found if f.ends.id in links]
     joining = {f.ends.id for f in used if _joins(f, links)}
@@ -94,9 +94,9 @@ def draft_job(
         _refuse_whole([f for f in used if f.ends.id in joining | whole], report)
     broken = frozenset(f.ends.id for f in used if not f.sound)
     try:
-        return Draft(_make_job(file, env, used, links, name, split_by=(joining, whole)), broken)
+        return JobDraft(_make_job(file, env, used, links, name, split_by=(joining, whole)), broken)
     except CycleError:  # it was reported
-        return Draft(None)
+        return JobDraft(None)
 
 
 def _report_lacks(found: Sequence[_Found], env: Env, report: CheckReport) -> None:
