@@ -46,12 +46,13 @@ async def commit(keeper: "PipelineKeeper", effect: Commit) -> None:
     if completed.number in keeper.condemned:
         return
     keeper.begun.add(completed.number)
+    life = keeper.life
     try:
         if completed.kind is CheckpointKind.FINAL:
             rows = {sink: content.rows(sink) for sink in keeper.state.sinks}
-            await finish(keeper.desk, keeper.life, rows, keeper.failed)
-        await _publish(keeper, completed, content)
-        keeper.deaf = not await _has_listeners(keeper)
+            await finish(keeper.desk, life, rows, keeper.failed)
+        await _publish(keeper, life, completed, content)
+        keeper.deaf = not await _has_listeners(keeper, life)
     except UserError as error:
         await keeper.handle(PipelineFailed(f"Commit {completed.number} failed. {error}"))
         return
@@ -61,21 +62,24 @@ async def commit(keeper: "PipelineKeeper", effect: Commit) -> None:
     keeper.begun.discard(completed.number)
 
 
-async def _has_listeners(keeper: "PipelineKeeper") -> bool:
+async def _has_listeners(keeper: "PipelineKeeper", life: Incarnation) -> bool:
     """Say whether anybody listens to commits, or whether that is not known now."""
     try:
-        return await keeper.desk.ports.tables.listens(keeper.life, keeper.state.sinks)
+        return await keeper.desk.ports.tables.listens(life, keeper.state.sinks)
     except (Unavailable, OutcomeUnknown, UserError):
         return True  # then running them finds it out, and reports it
 
 
 async def _publish(
-    keeper: "PipelineKeeper", completed: Completed, content: checkpoint_content.CheckpointContent
+    keeper: "PipelineKeeper",
+    life: Incarnation,
+    completed: Completed,
+    content: checkpoint_content.CheckpointContent,
 ) -> None:
     for sink, staged in by_sink(content.to_commit(completed.previous)).items():
         user = commit_user(keeper.state.job, keeper.state.incarnation, keeper.state.number, sink)
         mark = later(keeper.state.commits.watermark, content.watermark)
-        order = CommitRequest(keeper.life, user, completed.number, sink, staged, mark)
+        order = CommitRequest(life, user, completed.number, sink, staged, mark)
         keeper.trouble = f"sink {sink} has not answered"
         await publish(keeper.desk, order, keeper.failed)
 
@@ -213,7 +217,7 @@ async def _run_former_hooks(
     keeper: "PipelineKeeper", former: Former, done: Completed, state: str
 ) -> str:
     names = dict(former.names)
-    if not await _has_listeners(keeper):
+    if not await _has_listeners(keeper, keeper.life):
         return state
 
     async def shown() -> tuple[StagedCommittable, ...]:
