@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.connectors.jdbc.database import Database, Loading
 from holdfast.connectors.jdbc.dialects import postgres as module
-from holdfast.connectors.jdbc.dialects.loading import is_natural
+from holdfast.connectors.jdbc.dialects.postgres import is_natural
 from holdfast.errors import UserError
 from tests.unit.connectors.jdbc.conftest import Server
 
