@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.connectors.jdbc.database import Database, Loading
 from holdfast.connectors.jdbc.dialects import postgres as module
-from holdfast.connectors.jdbc.dialects.loading import is_natural
+from holdfast.connectors.jdbc.dialects.postgres import is_natural
 from holdfast.errors import UserError
 from tests.unit.connectors.jdbc.conftest import Server
 
@@ -92,7 +92,7 @@ def test_both_ways_load_the_same_rows(
     batches = [edges(), drawn(1), drawn(2)]
     database.load(into("by_binary"), iter(batches))
     with monkeypatch.context() as patched:
-        patched.setattr(module, "Binary", None)  # so that its use would fail
+        patched.setattr(module, "BinaryCopy", None)  # so that its use would fail
         patched.setattr(module, "is_natural", lambda *_: False)
         database.load(into("by_text"), iter(batches))
     assert postgres.run("SELECT count(*) FROM by_binary") == [(1004,)]

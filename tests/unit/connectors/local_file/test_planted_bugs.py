@@ -38,7 +38,7 @@ def null_for_a_missing_field(patch: pytest.MonkeyPatch) -> None:
 
 
 def hexadecimal_for_a_number(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(csv, "has_hex", lambda _: False)
+    patch.setattr(csv, "_has_hex", lambda _: False)
 
 
 def infinity_for_a_number(patch: pytest.MonkeyPatch) -> None:
