@@ -36,30 +36,20 @@ class Audit:
 
     def asked(self, who: Caller, address: str, route: Route, about: Mapping[str, str]) -> int:
         """Write down an order that is about to be carried out; return its number."""
-        return self._write(
-            {"what": "asked", "who": who.name, "role": who.role.value, "from": address,
-             "order": f"{route.method} {route.path}", **about}
-        )  # fmt: skip
+        order = f"{route.method} {route.path}"
+        return self._note("asked", who, **{"from": address}, order=order, **about)
 
     def writes_again(self, who: Caller, job: str, source: str, number: int) -> None:
         """Write down that a job starts where rows that are visible are written again."""
-        self._write(
-            {"what": "writes again", "who": who.name, "role": who.role.value, "jobId": job,
-             "source": source, "number": number}
-        )  # fmt: skip
+        self._note("writes again", who, jobId=job, source=source, number=number)
 
     def forces(self, who: Caller, job: str) -> None:
         """Write down that a job is ended without waiting for its commits."""
-        self._write(
-            {"what": "cancels by force", "who": who.name, "role": who.role.value, "jobId": job}
-        )
+        self._note("cancels by force", who, jobId=job)
 
     def looks(self, who: Caller, file: str, worker: str) -> None:
         """Write down that a worker opens what a job names, with the logins in it."""
-        self._write(
-            {"what": "looks at places", "who": who.name, "role": who.role.value, "file": file,
-             "worker": worker}
-        )  # fmt: skip
+        self._note("looks at places", who, file=file, worker=worker)
 
     def answered(self, entry: int, status: int, code: str) -> None:
         """Write down what came of an order."""
@@ -69,15 +59,16 @@ class Audit:
         self, who: Caller, address: str, route: Route, about: Mapping[str, str], status: int
     ) -> None:
         """Write down a request that its role does not allow."""
-        self._write(
-            {"what": "refused", "who": who.name, "role": who.role.value, "from": address,
-             "order": f"{route.method} {route.path}", **about, "status": status}
-        )  # fmt: skip
+        order = f"{route.method} {route.path}"
+        self._note("refused", who, **{"from": address}, order=order, **about, status=status)
 
     def failed(self, address: str, times: int) -> None:
         """Write down a wrong token; of many in a minute only some."""
         if times in FAILED_SAID:
             self._write({"what": "wrong token", "from": address, "times": times, "status": 401})
+
+    def _note(self, what: str, who: Caller, **facts: object) -> int:
+        return self._write({"what": what, "who": who.name, "role": who.role.value, **facts})
 
     def _write(self, facts: dict[str, object]) -> int:
         self._number += 1

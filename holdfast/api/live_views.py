@@ -11,21 +11,18 @@ from holdfast.api.views import (
     FailureView,
     HeldView,
     JobDetail,
-    JobRow,
     PipelineView,
     TaskView,
     WorkerView,
 )
+from holdfast.core.checkpoint import Totals
 from holdfast.core.job import TERMINAL, JobRecord, JobStatus
 from holdfast.core.pipeline import OVER, PipelineRecord
 from holdfast.core.task import TaskRecord
 from holdfast.master.health import HealthReport, health_word
-from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.leader import Leader
 from holdfast.master.master import Master
-from holdfast.master.records import RecordUnreadable, decode
 from holdfast.plan.masking import masked_text
-from holdfast.store.contract import Item
 from holdfast.wire.messages import MachineLoad, TaskReport
 
 
@@ -74,7 +71,7 @@ def detail(
         mode=sketch.mode if sketch else "",
         file=sketch.file if sketch else "",
         guarantees=sketch.guarantees if sketch else {},
-        committed_rows=_committed(job, parts, sight),
+        committed_rows=_committed_rows(job, parts, sight),
         watermark_ms=min(marks, default=None),
         lag_s=round(max(0.0, time.time() - min(marks) / 1000), 3) if marks and not over else None,
         restarts=restarts_of(parts, sight),
@@ -87,36 +84,6 @@ def detail(
             else max(sum(d.rejected for d in done), sum(t.rejected for t in tasks))
         ),
     )  # fmt: skip
-
-
-def live_row(
-    leader: Leader, keeper: JobKeeper, sight: JobStatusView | None, mode: str = ""
-) -> JobRow:
-    """Return the row of a job that the leader keeps."""
-    job = keeper.state
-    found = row_of(job)
-    found.mode = mode
-    if job.status in TERMINAL:
-        return found
-    reports = {r.pipeline: r for r in leader.health(job.id)}
-    found.health, found.health_reason = health_told(job.status, reports)
-    found.checkpoint_age_s = round(max((r.age_s for r in reports.values()), default=0.0), 3)
-    owed = [r.commit_age_s for r in reports.values() if r.commit]
-    found.commit_age_s = round(max(owed), 3) if owed else None
-    found.checkpoint_at_s = min((r.checkpoint_at_s for r in reports.values()), default=0.0)
-    latest = [k.state.checkpoints.latest for k in keeper.pipelines.values()]
-    done = [c.totals for c in latest if c]
-    rates = list(sight.rates.values()) if sight else []
-    ahead = sum(r.last[1] for r in rates)
-    found.read = max(sum(d.read for d in done), ahead)
-    found.written = sum(d.written for d in done)
-    found.rejected = sum(d.rejected for d in done)
-    found.bytes = sum(d.bytes for d in done)
-    if sight:
-        read, written = sight.rate()
-        found.read_per_s, found.written_per_s = round(read, 3), round(written, 3)
-        found.restarts = sight.restarts
-    return found
 
 
 def workers(leader: Leader, board: StatusBoard | None, now_s: float) -> list[WorkerView]:
@@ -227,17 +194,27 @@ def _task(task: TaskRecord, held: TaskReport | None, waits: str, rate: Rate | No
     )  # fmt: skip
 
 
-def _committed(
+def committed(parts: Iterable[PipelineRecord], sight: JobStatusView | None) -> Totals | None:
+    """Return what is visible; None where the checkpoint that knew is gone."""
+    if sight and sight.checks:
+        return sum((c.committed for c in sight.checks.values()), Totals())
+    found = Totals()
+    for part in parts:
+        through = part.commits.through
+        known = next((c for c in part.checkpoints.kept if c.number == through), None)
+        if through and known is None:
+            return None
+        found += known.totals if known else Totals()
+    return found
+
+
+def _committed_rows(
     job: JobRecord, parts: list[PipelineRecord], sight: JobStatusView | None
 ) -> int | None:
-    if sight and sight.checks:
-        return sum(c.committed.written for c in sight.checks.values())
-    if job.status in TERMINAL:
+    if job.status in TERMINAL and not (sight and sight.checks):
         return job.totals.written
-    through = [(p, p.commits.through) for p in parts]
-    known = [c for p, n in through for c in p.checkpoints.kept if c.number == n]
-    unknown = any(n and all(c.number != n for c in p.checkpoints.kept) for p, n in through)
-    return None if unknown else sum(c.totals.written for c in known)
+    visible = committed(parts, sight)
+    return visible.written if visible else None
 
 
 def restarts_of(parts: Iterable[PipelineRecord], sight: JobStatusView | None) -> int:
@@ -245,22 +222,3 @@ def restarts_of(parts: Iterable[PipelineRecord], sight: JobStatusView | None) ->
     if sight:
         return sight.restarts
     return sum(t.restarts for p in parts for t in p.tasks)
-
-
-def row(item: Item) -> JobRow:
-    """Return the row of a job record, or of what the history keeps of it."""
-    try:
-        job = decode(JobRecord, item.value)
-    except RecordUnreadable as error:
-        return JobRow(item.key.split("/")[1], "", "", "DAMAGED", str(error), 0.0, 0.0)
-    return row_of(job)
-
-
-def row_of(job: JobRecord) -> JobRow:
-    """Return the row of a job as its record shows it."""
-    totals = job.totals
-    return JobRow(
-        job.id, job.incarnation, job.name, job.status.value, masked_text(job.reason), job.since_s,
-        job.ended_s, read=totals.read, written=totals.written, bytes=totals.bytes,
-        rejected=totals.rejected,
-    )  # fmt: skip

@@ -27,6 +27,11 @@ PROCESS, STORE, LINEAGE = "this process", "calls of this process", "the sender o
 RECORDS, BEATS, BOARD = "the leader's records", "heartbeats of workers", "what this leader has seen"
 PART = "job name pipeline"
 
+
+def _of_job(name: str, kind: str, about: str, source: str, labels: str = PART) -> Metric:
+    return Metric(f"holdfast_job_{name}", kind, labels, about, source)
+
+
 METRICS = (
     Metric("holdfast_info", "gauge", "version master", "This master; always 1.", PROCESS),
     Metric("holdfast_leads", "gauge", "", "1 if this master leads.", PROCESS),
@@ -71,118 +76,72 @@ METRICS = (
         "holdfast_worker_spark_silent_seconds",
         "gauge",
         "worker",
-        "How long a worker's Spark has not answered (from 5 s on) or has been starting (from"
-        " 30 s on); 0: it answers.",
+        "How long a worker's Spark is silent, or starting for over 30 s; 0: it answers.",
         BEATS,
     ),
-    Metric(
-        "holdfast_job_health",
+    _of_job(
+        "health",
         "gauge",
-        PART,
         "0: OK, 1: LATE, 2: STALLED, by the ages of checkpoint and commit.",
         RECORDS,
     ),
-    Metric(
-        "holdfast_job_commit_age_seconds",
+    _of_job(
+        "commit_age_seconds",
         "gauge",
-        PART,
-        "How long the oldest checkpoint has been complete and not visible, or its listeners have"
-        " not run; 0: none.",
+        "Age of the oldest complete checkpoint that is not visible or whose hooks have not run.",
         RECORDS,
     ),
-    Metric(
-        "holdfast_job_checkpoint_age_seconds",
-        "gauge",
-        PART,
-        "Time since the last complete checkpoint.",
-        RECORDS,
+    _of_job("checkpoint_age_seconds", "gauge", "Time since the last complete checkpoint.", RECORDS),
+    _of_job("checkpoint_interval_seconds", "gauge", "How often a checkpoint is due.", RECORDS),
+    _of_job(
+        "checkpoint_duration_seconds", "gauge", "How long the last complete checkpoint took.", BOARD
     ),
-    Metric(
-        "holdfast_job_checkpoint_interval_seconds",
+    _of_job(
+        "checkpoint_size_bytes",
         "gauge",
-        PART,
-        "How often a checkpoint is due.",
-        RECORDS,
-    ),
-    Metric(
-        "holdfast_job_checkpoint_duration_seconds",
-        "gauge",
-        PART,
-        "How long the last complete checkpoint took.",
-        BOARD,
-    ),
-    Metric(
-        "holdfast_job_checkpoint_size_bytes",
-        "gauge",
-        PART,
         "How large the blob of the last complete checkpoint is.",
         BOARD,
     ),
-    Metric(
-        "holdfast_job_checkpoints",
+    _of_job(
+        "checkpoints",
         "counter",
-        f"{PART} outcome",
         "Checkpoints by outcome, since this leader took over.",
         BOARD,
+        f"{PART} outcome",
     ),
-    Metric(
-        "holdfast_job_checkpoint_seconds",
+    _of_job(
+        "checkpoint_seconds",
         "counter",
-        PART,
         "Time spent on complete checkpoints, since this leader took over.",
         BOARD,
     ),
-    Metric(
-        "holdfast_job_checkpoint_failures_in_a_row",
+    _of_job(
+        "checkpoint_failures_in_a_row",
         "gauge",
-        PART,
         "Checkpoints that failed since the last complete one.",
         RECORDS,
     ),
-    Metric(
-        "holdfast_job_rows_read",
-        "counter",
-        PART,
-        "Rows read, as far as workers have reported.",
-        BEATS,
+    _of_job("rows_read", "counter", "Rows read, as far as workers have reported.", BEATS),
+    _of_job(
+        "rows_rejected", "counter", "Rows read and left out (row_error_handle_way = SKIP).", RECORDS
     ),
-    Metric(
-        "holdfast_job_rows_rejected",
-        "counter",
-        PART,
-        "Rows read and left out (row_error_handle_way = SKIP).",
-        RECORDS,
-    ),
-    Metric(
-        "holdfast_job_rows_written",
-        "counter",
-        PART,
-        "Rows written by complete checkpoints.",
-        RECORDS,
-    ),
-    Metric("holdfast_job_rows_committed", "counter", PART, "Rows that are visible.", BOARD),
-    Metric(
-        "holdfast_job_bytes_written",
-        "counter",
-        PART,
-        "Bytes written by complete checkpoints.",
-        RECORDS,
-    ),
-    Metric(
-        "holdfast_job_lag_seconds",
+    _of_job("rows_written", "counter", "Rows written by complete checkpoints.", RECORDS),
+    _of_job("rows_committed", "counter", "Rows that are visible.", BOARD),
+    _of_job("bytes_written", "counter", "Bytes written by complete checkpoints.", RECORDS),
+    _of_job(
+        "lag_seconds",
         "gauge",
-        PART,
         "Time between the watermark and now, where sources know event times.",
         RECORDS,
     ),
-    Metric(
-        "holdfast_job_restarts",
+    _of_job(
+        "restarts",
         "counter",
-        "job name",
         "How often tasks were started again: attempts that were lost or failed.",
         BOARD,
+        "job name",
     ),
-    Metric("holdfast_job_retries", "gauge", PART, "Retries that were used up.", RECORDS),
+    _of_job("retries", "gauge", "Retries that were used up.", RECORDS),
     Metric(
         "holdfast_metrics_jobs_left_out",
         "gauge",

@@ -18,6 +18,16 @@ class CheckText(msgspec.Struct, forbid_unknown_fields=True):
     allow_unset: bool = False
 
 
+class JobsAsked(msgspec.Struct):
+    """Which jobs: a part of the id or name, a status or `running` or `ended`, a health, a page."""
+
+    search: str = ""
+    status: str = ""
+    health: str = ""
+    offset: int = 0
+    limit: int = 0
+
+
 class SubmitText(CheckText, forbid_unknown_fields=True):
     """A job to run, as its text.  `token` makes a repeated submit the same one.
 

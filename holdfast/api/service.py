@@ -13,15 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.api.catalog import EndedJobs
 from holdfast.api.job_graph import JobGraph, JobGraphs
-from holdfast.api.job_list import Listing
+from holdfast.api.job_list import EndedJobs, Listing
 from holdfast.api.job_snapshot import held_of, scene_of, waits_of
 from holdfast.api.lineage import Lineage
 from holdfast.api.live_views import cluster_view, detail
 from holdfast.api.logs import log_lines
 from holdfast.api.problems import NotLeader
-from holdfast.api.requests import Submit, SubmitText
+from holdfast.api.requests import JobsAsked, Submit, SubmitText
 from holdfast.api.restoring import (
     FirstLook,
     RestoreChoices,
@@ -221,18 +220,9 @@ class Api:
         job = await self.record(job_id)
         return await self.submit(Submit(self.opened(job.spec), token, job_id))
 
-    async def jobs(
-        self,
-        search: str = "",
-        status: str = "",
-        health: str = "",
-        offset: int = 0,
-        limit: int = 0,
-        begin: str = "",
-    ) -> JobList:
+    async def jobs(self, asked: JobsAsked | None = None, begin: str = "") -> JobList:
         """Return jobs, the newest first; `begin`: only those whose ids begin so."""
-        leader = self.leading()
-        return await self.listing.jobs(leader, search, status, health, offset, limit, begin)
+        return await self.listing.jobs(self.leading(), asked or JobsAsked(), begin)
 
     async def job(self, job_id: str) -> JobDetail:
         """Return all about one job."""

@@ -25,7 +25,7 @@ _NOT_HERE = {
     "--encrypt": "Holdfast keeps secrets out of job files: write ${NAME} and give it with -i or"
     " from the environment.",
     "--decrypt": "Holdfast encrypts no job files, so there is nothing to decrypt.",
-    "--restore-with-checkpoint": "stop the job with: holdfast savepoint ID, and continue with:"
+    "--restore-with-checkpoint": "stop the job with: holdfast savepoint ID, and go on with:"
     " holdfast restore ID.",
     "-d": "use: holdfast check (reads the file) or holdfast plan (asks the sources too).",
 }

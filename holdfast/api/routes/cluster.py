@@ -54,7 +54,7 @@ class ClusterPaths:
                   narrow=True),
             Route("GET", "/api/overview", READ, self.overview, Overview,
                   "The cluster at a glance: leader, jobs by health, slots."),
-            Route("GET", "/api/cluster", READ, self.cluster, ClusterView,
+            Route("GET", "/api/cluster", READ, lambda ask: self.api.cluster(), ClusterView,
                   "Who leads and who works."),
             Route("GET", "/api/workers", READ, self.workers, list[WorkerView],
                   "The workers, their slots and their tasks."),
@@ -64,7 +64,7 @@ class ClusterPaths:
                   "Drain a worker: it gets no task, and its tasks move.", order=True),
             Route("DELETE", drain, OPERATE, self.undrain, Done,
                   "Let a drained worker get tasks again.", order=True),
-            Route("GET", "/api/tokens", ADMIN, self.tokens, list[TokenView],
+            Route("GET", "/api/tokens", ADMIN, lambda ask: self.access.tokens(), list[TokenView],
                   "The tokens that exist, without their text.", leads=False),
             Route("POST", "/api/tokens", ADMIN, self.give, NewToken,
                   "Create a token; its text is shown this once.", body=NewTokenAsked, leads=False,
@@ -84,9 +84,6 @@ class ClusterPaths:
             ask.who.name, ask.who.role.value, granted, self.api.master.name,
             self.api.leading() is not None, list(self.api.masters),
         )  # fmt: skip
-
-    async def cluster(self, ask: ApiRequest) -> ClusterView:
-        return await self.api.cluster()
 
     async def workers(self, ask: ApiRequest) -> list[WorkerView]:
         return (await self.api.cluster()).workers
@@ -136,9 +133,6 @@ class ClusterPaths:
         leader = await self.api.leader()
         await self.api.fenced(leader, leader.drain(worker, drained=drained))
         return Done()
-
-    async def tokens(self, ask: ApiRequest) -> list[TokenView]:
-        return await self.access.tokens()
 
     async def give(self, ask: ApiRequest) -> NewToken:
         asked: NewTokenAsked = ask.body

@@ -52,7 +52,7 @@ def view(registry: Registry, role: str, name: str) -> ConnectorView:
         raise UserError(f"There is no {role} '{name}'.", code="path.unknown")
     return ConnectorView(
         kind.name, role, _summary(kind), kind.refused, _guarantee(kind), kind.needs_python,
-        kind.notes, list(_options(kind.options_class, DEPTH_MAX)),
+        kind.notes, list(_options(kind.options_class, DEPTH_MAX))
     )  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def _options(cls: type[Any], depth: int) -> Iterator[OptionView]:
         inner = list(_options(info.inner, depth - 1)) if info.inner and depth else []
         yield OptionView(
             info.key, info.kind, info.required, _plain(info.default), info.doc, list(info.aliases),
-            "secret" in info.kind, choices(info), inner,
+            "secret" in info.kind, choices(info), inner
         )  # fmt: skip
 
 
@@ -177,7 +177,7 @@ class ConnectorPaths:
         ok = not found.mistakes and not found.failure
         return Connected(
             True, ok, token, look.worker, found.failure, _shown(found.mistakes),
-            _shown(found.warnings),
+            _shown(found.warnings)
         )  # fmt: skip
 
     def _spec(self, asked: ConnectAsked) -> tuple[JobSource, dict[str, str]]:

@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast.api.audit import Audit
 from holdfast.api.job_graph import JobGraph
-from holdfast.api.requests import RestartAsked, RetryAsked, Submit, SubmitText
+from holdfast.api.requests import JobsAsked, RestartAsked, RetryAsked, Submit, SubmitText
 from holdfast.api.route import ApiRequest, Permission, Route
 from holdfast.api.service import Api
 from holdfast.api.status_board import JobStatusView
@@ -55,16 +55,6 @@ READ_S = 2.0
 READ, OPERATE = Permission.READ, Permission.OPERATE
 
 
-class JobsAsked(msgspec.Struct):
-    """Which jobs: a part of the id or name, a status or `running` or `ended`, a health, a page."""
-
-    search: str = ""
-    status: str = ""
-    health: str = ""
-    offset: int = 0
-    limit: int = 0
-
-
 class CancelAsked(msgspec.Struct):
     """`force`: at once, without waiting for commits that are not finished."""
 
@@ -94,7 +84,8 @@ class JobPaths:
                   "Submit a job that a client has parsed.", body=Submit, order=True),
             Route("POST", "/api/submit", OPERATE, self.submit_text, Accepted,
                   "Submit a job as its text.", body=SubmitText, order=True, narrow=True),
-            Route("GET", one, READ, self.job, JobDetail, "All about one job."),
+            Route("GET", one, READ, lambda ask: self.api.job(ask.job), JobDetail,
+                  "All about one job."),
             Route("GET", one + "/explain", READ, self.explain, Explanation,
                   "What a job waits for, from whom, since when, what happens next."),
             Route("GET", one + "/graph", READ, self.graph, Graph,
@@ -107,11 +98,12 @@ class JobPaths:
                   "Why attempts of it ended."),
             Route("GET", one + "/config", READ, self.config, ConfigView,
                   "What its file says, without secrets."),
-            Route("GET", one + "/logs", READ, self.logs, LogLines,
+            Route("GET", one + "/logs", READ, lambda ask: self.api.logs(ask.job), LogLines,
                   "What this master has logged about it.", leads=False),
             Route("POST", one + "/cancel", OPERATE, self.cancel, Accepted,
                   "Cancel it; `force` does not wait for commits.", CancelAsked, order=True),
-            Route("POST", one + "/savepoint", OPERATE, self.savepoint, Accepted,
+            Route("POST", one + "/savepoint", OPERATE,
+                  lambda ask: self.api.savepoint(ask.job), Accepted,
                   "Stop it with a savepoint.", order=True),
             Route("GET", "/api/savepoints", READ, self.saved, list[SavedView],
                   "The saved states of jobs, the newest first.", SavedAsked, narrow=True),
@@ -125,11 +117,7 @@ class JobPaths:
         ]  # fmt: skip
 
     async def jobs(self, ask: ApiRequest) -> JobList:
-        asked: JobsAsked = ask.query
-        return await self.api.jobs(
-            asked.search, asked.status, asked.health, max(0, asked.offset), max(0, asked.limit),
-            ask.who.jobs,
-        )  # fmt: skip
+        return await self.api.jobs(ask.query, ask.who.jobs)
 
     async def submit(self, ask: ApiRequest) -> Accepted:
         self._write_again(ask)
@@ -151,9 +139,6 @@ class JobPaths:
         self._write_again(ask)
         return await self.api.submit_text(ask.body)
 
-    async def job(self, ask: ApiRequest) -> JobDetail:
-        return await self.api.job(ask.job)
-
     async def explain(self, ask: ApiRequest) -> Explanation:
         said = await self.api.explain(ask.job)
         left, finish = await _unfinished_of(self.api, ask.job)
@@ -166,16 +151,10 @@ class JobPaths:
             finish=finish,
         )
 
-    async def logs(self, ask: ApiRequest) -> LogLines:
-        return await self.api.logs(ask.job)
-
     async def cancel(self, ask: ApiRequest) -> Accepted:
         if ask.query.force:
             self.audit.forces(ask.who, ask.job)
         return await self.api.cancel(ask.job, force=ask.query.force)
-
-    async def savepoint(self, ask: ApiRequest) -> Accepted:
-        return await self.api.savepoint(ask.job)
 
     async def retry(self, ask: ApiRequest) -> Accepted:
         asked: RetryAsked = ask.body

@@ -3,6 +3,7 @@
 import msgspec
 
 from holdfast.api.audit import Audit
+from holdfast.api.requests import JobsAsked
 from holdfast.api.route import ApiRequest, Permission, Route
 from holdfast.api.routes.jobs import JobPaths
 from holdfast.api.seatunnel.views import (
@@ -90,7 +91,7 @@ class CheckpointsV2:
 
     async def realtime(self, ask: ApiRequest) -> list[RealtimeJob]:
         window = _window(ask.query)
-        jobs = await self.api.jobs(status="running")
+        jobs = await self.api.jobs(JobsAsked(status="running"))
         return [
             RealtimeJob(j.job_id, j.name, window, j.read_per_s, j.written_per_s) for j in jobs.jobs
         ]

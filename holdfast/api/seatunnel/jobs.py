@@ -12,7 +12,7 @@ import msgspec
 
 from holdfast.api.job_graph import JobGraph
 from holdfast.api.job_snapshot import scene_of
-from holdfast.api.live_views import health_told, restarts_of
+from holdfast.api.live_views import committed, health_told, restarts_of
 from holdfast.api.route import ApiRequest, Handler, Permission, Route, TextAnswer
 from holdfast.api.seatunnel.pending import no_leader
 from holdfast.api.seatunnel.views import (
@@ -204,7 +204,7 @@ class JobsV2:
         )  # fmt: skip
         if full:
             parts = tuple(k.state for _, k in sorted(keeper.pipelines.items()))
-            found.metrics = _metrics(job, parts, sight, _committed(parts, sight))
+            found.metrics = _metrics(job, parts, sight, committed(parts, sight))
         return found
 
 
@@ -246,7 +246,7 @@ def _info(
     last_s = min(dates) if dates and len(dates) == len(parts) else 0.0
     marks = [p.commits.watermark for p in parts if p.commits.watermark is not None]
     watermark = min(marks, default=None)
-    visible = _committed(parts, sight)
+    visible = committed(parts, sight)
     return JobInfo(
         job.id,
         jobName=job.name,
@@ -345,20 +345,6 @@ def _by_table(tables: Mapping[str, tuple[int, int]], ran_s: float) -> Figures:
     }
     kinds = ("TableSinkWrite", "TableSinkCommitted")
     return {f"{kind}{name}": known for kind in kinds for name, known in of_all.items()}
-
-
-def _committed(parts: Iterable[PipelineRecord], sight: JobStatusView | None) -> Totals | None:
-    """Return what is visible; None where the checkpoint that knew is gone."""
-    if sight and sight.checks:
-        return sum((c.committed for c in sight.checks.values()), Totals())
-    found = Totals()
-    for part in parts:
-        through = part.commits.through
-        known = next((c for c in part.checkpoints.kept if c.number == through), None)
-        if through and known is None:
-            return None
-        found += known.totals if known else Totals()
-    return found
 
 
 def _totals(parts: Iterable[PipelineRecord]) -> Totals:

@@ -75,7 +75,7 @@ def _pending(leader: Leader, ports: Ports, only: str, limit: int) -> PendingJobs
     dates = [j.enqueueTimestamp for j in jobs]
     summary = QueueSummary(
         len(jobs), "WAIT", min(dates, default=None), max(dates, default=None),
-        sum(j.lackingTaskGroups for j in jobs),
+        sum(j.lackingTaskGroups for j in jobs)
     )  # fmt: skip
     wanted = [j for j in jobs if not only or j.jobId == only]
     shown = wanted[:limit] if limit > 0 else wanted
@@ -88,7 +88,7 @@ def _cluster(leader: Leader, ports: Ports) -> ClusterSnapshot:
         WorkerSnapshot(
             w.worker, w.tags, w.slots, max(0, w.slots - w.used), False,
             _share(w.cpu, w.cores), _share(w.memory, w.memory_total),
-            sorted({t.job_id for t in w.tasks}),
+            sorted({t.job_id for t in w.tasks})
         )
         for w in crew
     ]  # fmt: skip
@@ -112,7 +112,7 @@ def _job(leader: Leader, keeper: JobKeeper, now_s: float) -> PendingJob:
         job.id, job.name, "RESTORE" if restored else "SUBMIT", job.status.value,
         int(job.since_s * 1000), int(now_s * 1000), int(max(0.0, now_s - job.since_s) * 1000), 1,
         total, total - len(lacking), len(lacking), NO_ROOM if lacking else None, message,
-        dict(job.tags), _blocking(leader, keeper, queue), parts, lacking,
+        dict(job.tags), _blocking(leader, keeper, queue), parts, lacking
     )  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def _pipeline(keeper: JobKeeper, number: int, waits: dict[tuple[int, str], str])
         said = None if task.live else why
         one = TaskGroupDiagnostic(
             TaskGroupLocation(job.id, number, task.id), f"{job.name} / {number} / {task.id}",
-            task.live, None if task.live else NO_ROOM, said,
+            task.live, None if task.live else NO_ROOM, said
         )  # fmt: skip
         told.append(one)
     there = sum(t.live for t in tasks)

@@ -169,9 +169,9 @@ class OrdersV2:
                 code="request",
             )
         if restore and not JOB_ID.fullmatch(source):
-            raise UserError("Invalid restoreSourceJobId.", code="job.id")
+            raise UserError("The restoreSourceJobId is no good.", code="job.id")
         if asked.jobId and not JOB_ID.fullmatch(asked.jobId):
-            raise UserError("Invalid jobId.", code="job.id")
+            raise UserError("The jobId is no good.", code="job.id")
         report = CheckReport(lenient=True)
         spec = await asyncio.to_thread(self.api.reader.spec, _asked(text, asked), report)
         job_id = asked.jobId or str(time.time_ns())[:18]
@@ -198,7 +198,7 @@ class OrdersV2:
     async def _stop(self, ask: ApiRequest, asked: StopJob) -> str:
         job_id = str(asked.jobId)
         if not JOB_ID.fullmatch(job_id):
-            raise UserError("Invalid jobId.", code="job.id")
+            raise UserError("The jobId is no good.", code="job.id")
         if asked.isStopWithSavePoint and not asked.force:
             await self.api.savepoint(job_id)
             return job_id
@@ -223,7 +223,7 @@ def _one_of_several(each: dict[str, Any]) -> tuple[str, SubmitAsked]:
     try:
         given = msgspec.convert(each.get("params", {}), type=Params)
     except msgspec.ValidationError as error:
-        raise UserError(f"Invalid params of a job: {error}.", code="request") from error
+        raise UserError(f"The params of a job are no good: {error}.", code="request") from error
     savepoint = str(given.isStartWithSavePoint).lower() == "true"
     return json.dumps(config), SubmitAsked(str(given.jobId), given.jobName, savepoint)
 

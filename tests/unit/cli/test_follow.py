@@ -55,7 +55,7 @@ def test_the_time_to_wait_ends_and_the_job_goes_on(capsys: pytest.CaptureFixture
         Follower(client, "17", quiet=True, timeout_s=1e-9).follow()
     assert left.value.code == TIMED_OUT
     said = capsys.readouterr().err
-    assert "Job 17 is PENDING after" in said and "goes on. needs 4 slots, 1 are free" in said
+    assert "Job 17 is PENDING after" in said and "continues. needs 4 slots, 1 are free" in said
 
 
 def test_an_end_that_is_seen_in_time_counts_whatever_the_clock_says() -> None:

@@ -54,7 +54,7 @@ def test_answers_and_reports(tmp_path: Path) -> None:
     acked = TaskAck(2, "p1-t1", 1, WorkerId("W1", "W1#1"), (("s", {"next": 4}),), staged, False)
     with tracing(tmp_path) as tracer:
         tracer.note("ack", **describe_ack(BarrierAck(5, KEY, acked), BARRIER))
-        tracer.told(SourceEndReport(5, KEY, 1, "s", "W1", "W1#1"))
+        tracer.received(SourceEndReport(5, KEY, 1, "s", "W1", "W1#1"))
     boot, ack, heard = read(tmp_path)
     assert isinstance(boot, Boot) and boot.known_as == "7"
     assert isinstance(ack, Ack) and isinstance(heard, Heard)
