@@ -139,7 +139,7 @@ performance: $(READY) ## Write docs/performance.md and its plots from the last r
 	@$(PY) -m benchmarks.performance
 
 ##@ Generated files
-docs: $(READY) ## Write the pages of connectors, paths and metrics from what the code declares
+docs: $(READY) ## Write the pages of connectors, REST paths and metrics from the declarations in the code
 	@$(PY) -m holdfast connectors --write docs/connectors
 	@$(PY) -m tools.reference
 

@@ -87,6 +87,13 @@ def test_files_that_are_named_are_there(page: str) -> None:
     assert named and not missing
 
 
+def test_metrics_that_are_named_are_there() -> None:
+    known = (ROOT / "docs" / "metrics.md").read_text()
+    for page in WRITTEN:
+        named = re.findall(r"`(holdfast_(?:jobs?|workers?|slots|store|blob)_\w+)", page.read_text())
+        assert not [name for name in named if f"`{name}`" not in known], page.name
+
+
 def headings(page: Path) -> set[str]:
     """The names by which a page's headings and anchors are linked to."""
     text = page.read_text()
