@@ -278,8 +278,8 @@ def _decimal(precision: int, scale: int, draw: Draw) -> str:
     """Return an expression for a decimal with random digits."""
     ddl = f"decimal({precision},{scale})"
     if precision <= 18:
-        digits = f"CAST(pmod({draw.bits}, {10**precision}L) AS _decimal({precision},0))"
-        unit = f"CAST('1E-{scale}' AS _decimal({scale},{scale}))"
+        digits = f"CAST(pmod({draw.bits}, {10**precision}L) AS decimal({precision},0))"
+        unit = f"CAST('1E-{scale}' AS decimal({scale},{scale}))"
         return f"CAST({digits} * {unit} AS {ddl})" if scale else digits
     sizes = [min(18, precision - at) for at in range(0, precision, 18)]
     pieces = (
