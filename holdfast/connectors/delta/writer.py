@@ -21,6 +21,7 @@ from holdfast.connect.sink import (
     WritePreview,
     modes_in,
 )
+from holdfast.connectors.committables import CommittableCheck, life_of_user
 from holdfast.connectors.delta.committer import TailLog, Tails, check, commit
 from holdfast.connectors.delta.library import DeltaLog, check_library
 from holdfast.connectors.delta.options import DeltaSinkOptions
@@ -46,12 +47,13 @@ from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.prepare import (
     TableOrder,
+    by_place,
     mark_of,
     mode_of,
-    orders_of,
+    order_of,
 )
-from holdfast.connectors.lake.staging import stage, stage_batches, stage_each, sweep
-from holdfast.connectors.save_modes import SchemaSaveMode, data_exists, staged_content
+from holdfast.connectors.lake.staging import HIDDEN, stage, stage_batches, stage_each, sweep
+from holdfast.connectors.save_modes import SchemaSaveMode, data_exists
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
@@ -165,8 +167,9 @@ vectors, the change data feed and append-only tables are written to as they are.
 
     def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Add staged files to the logs of their tables."""
-        staged = [_staged(c) for c in committables if not c.opening]
-        orders = orders_of(committables)
+        life = life_of_user(identifier.user)
+        staged = [self._staged(c, life) for c in committables if not c.opening]
+        orders = by_place(self._order(c, life) for c in committables if c.opening)
         urls = dict.fromkeys([*orders, *(s.url for s in staged)])
         tables = {url: [s for s in staged if s.url == url] for url in urls}
         for url, part in tables.items():
@@ -175,9 +178,14 @@ vectors, the change data feed and append-only tables are written to as they are.
         for url, part in tables.items():
             commit(identifier, self._place(url), part, self._tails, orders.get(url))
 
+    def admit(self, committables: Sequence[Committable], life: str | None = None) -> None:
+        """Raise UserError for files and tables that are not this sink's."""
+        for one in committables:
+            self._order(one, life) if one.opening else self._staged(one, life)
+
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
-        for one in (_staged(c) for c in committables if not c.opening):
+        for one in [self._staged(c) for c in committables if not c.opening]:
             self._place(one.url).remove(one.folder)
 
     @property
@@ -187,12 +195,38 @@ vectors, the change data feed and append-only tables are written to as they are.
 
     def listen(self, commit: CommitEvent, state: Plain) -> Plain:
         """Mark the partitions that are done."""
-        touched = {p: None for c in commit.committables for p in _partitions(c)}
+        life = life_of_user(commit.identifier.user)
+        heard = [(c.table, self._staged(c, life)) for c in commit.committables]
+        touched = {p: None for table, one in heard for p in _partitions(table, one)}
         return MarkDone(self.options, self._place).after_commit(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove what is staged for a job, or for former attempts of a task of it."""
         sweep(self.options.place, leftovers)
+
+    def _staged(self, committable: Committable, life: str | None = None) -> DeltaStaged:
+        check = CommittableCheck(self, committable, life)
+        staged = check.content(DeltaStaged, VERSION)
+        check.place(staged.url, self.options.place.plain_url)
+        check.folder(staged.folder, HIDDEN)
+        check.staged_files(staged.files, staged.folder)
+        with check.sound("columns"):
+            dict(json.loads(staged.columns))
+            for file in staged.files:
+                dict(json.loads(file.stats))
+                if set(file.partition) != set(staged.partitions):
+                    raise ValueError(f"values of {list(file.partition)}")
+        return staged
+
+    def _order(self, committable: Committable, life: str | None) -> TableOrder:
+        check = CommittableCheck(self, committable, life)
+        options = self.options
+        order = order_of(check, mode_of(options.schema_save_mode, options.data_save_mode))
+        check.place(order.where, options.place.plain_url)
+        with check.sound("columns"):
+            if order.shape is not None:
+                from_delta(str(order.shape))
+        return order
 
     def _place(self, url: str) -> Location:
         return Location(url, self.options.s3)
@@ -339,14 +373,9 @@ def _matched(keys: Sequence[str], table: Table, about: str) -> list[str]:
     return [known[k.lower()] for k in keys]
 
 
-def _partitions(committable: Committable) -> Iterator[Partition]:
+def _partitions(table: str, staged: DeltaStaged) -> Iterator[Partition]:
     """Yield the partition of each file."""
-    staged = _staged(committable)
     for file in staged.files:
         folder = file.final.rpartition("/")[0]
         if folder:
-            yield Partition(committable.table, staged.url, folder, tuple(file.partition.items()))
-
-
-def _staged(committable: Committable) -> DeltaStaged:
-    return DeltaStaged.from_plain(staged_content(DeltaSink.name, committable, VERSION))
+            yield Partition(table, staged.url, folder, tuple(file.partition.items()))

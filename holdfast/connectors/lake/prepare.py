@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from holdfast.connect.sink import Committable
-from holdfast.connectors.save_modes import DataSaveMode, SchemaSaveMode, order_content
+from holdfast.connectors.committables import CommittableCheck
+from holdfast.connectors.save_modes import DataSaveMode, SchemaSaveMode
 from holdfast.model.tree import Plain
 
 VERSION = 1
@@ -37,10 +38,21 @@ class TableOrder:
         return Committable(VERSION, table, 0, 0, content, opening=True)
 
 
-def orders_of(committables: Iterable[Committable]) -> dict[str, TableOrder]:
-    """Return the save modes among committables: one for each place, the first that was given."""
-    found = [TableOrder(**order_content(c, VERSION)) for c in committables if c.opening]
-    return {order.where: order for order in reversed(found)}
+def order_of(check: CommittableCheck, given: Mode | None) -> TableOrder:
+    """Read what `TableOrder.committable` made; its place and shape are yet to be looked at.
+
+    `given` is what the options ask for.
+    """
+    order = check.content(TableOrder, VERSION)
+    check.of_life(order.life)
+    check.mode(order.mode, given)
+    check.require(order.shape is None or order.mode == "anew", "it keeps the columns of the table")
+    return order
+
+
+def by_place(orders: Iterable[TableOrder]) -> dict[str, TableOrder]:
+    """Return one save mode for each place, the first that was given."""
+    return {order.where: order for order in reversed(list(orders))}
 
 
 def mark_of(life: str) -> str:
