@@ -7,7 +7,7 @@ files must lie below them.  Anything else is refused, also what is no committabl
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, TypeVar
@@ -15,7 +15,7 @@ from typing import Annotated, Any, Protocol, TypeVar
 import msgspec
 
 from holdfast.connect.placeholders import stands_for
-from holdfast.connect.sink import Committable, Sink
+from holdfast.connect.sink import CommitEvent, CommitId, Committable, Sink
 from holdfast.connectors.files.sweep import safe
 from holdfast.errors import UserError
 
@@ -115,8 +115,7 @@ class CommittableCheck:
 
     def of_life(self, life: str) -> None:
         """Refuse an order of another life than the one that commits."""
-        ours = bool(life) and self.life in (None, life)
-        self.require(ours, f"it is of {shown(life)}, and not of {self.life}")
+        self.require(self.life in (None, life), f"it is of {shown(life)}, and not of {self.life}")
 
     def mode(self, said: str, given: str | None) -> None:
         """Refuse a save mode that the options do not ask for."""
@@ -156,6 +155,34 @@ class CommittableCheck:
     def staged_files(self, files: Iterable[StagedFile], folder: str) -> None:
         """Refuse files as `files` does."""
         self.files(((f.staged, f.final) for f in files), folder)
+
+
+class Admitting:
+    """What sinks share that read all they are given with `_staged` and `_order`, which check it."""
+
+    def _staged(self, committable: Committable, life: str | None = None) -> object:
+        raise NotImplementedError
+
+    def _order(self, committable: Committable, life: str | None) -> object:
+        raise NotImplementedError
+
+    def _read(
+        self, identifier: CommitId, committables: Sequence[Committable]
+    ) -> tuple[list[Any], list[Any]]:
+        """Return what was staged for a commit, and its save modes; all of it is looked at."""
+        life = life_of_user(identifier.user)
+        staged = [self._staged(c, life) for c in committables if not c.opening]
+        return staged, [self._order(c, life) for c in committables if c.opening]
+
+    def _heard(self, commit: CommitEvent) -> list[tuple[str, Any]]:
+        """Return the tables of a commit that was made, each with what was staged for it."""
+        life = life_of_user(commit.identifier.user)
+        return [(c.table, self._staged(c, life)) for c in commit.committables]
+
+    def admit(self, committables: Sequence[Committable], life: str | None = None) -> None:
+        """Raise UserError for places, names and statements that are not this sink's."""
+        for one in committables:
+            self._order(one, life) if one.opening else self._staged(one, life)
 
 
 def same_texts(templates: Mapping[str, str], said: Mapping[str, Any]) -> bool:

@@ -32,7 +32,7 @@ from holdfast.connect.sink import (
     modes_in,
 )
 from holdfast.connect.source import Budget, NoSlice, Slice, Source
-from holdfast.connectors.committables import CommittableCheck, life_of_user, shown
+from holdfast.connectors.committables import Admitting, CommittableCheck, life_of_user, shown
 from holdfast.connectors.files.committer import StagedFiles, commit, unfinished
 from holdfast.connectors.files.opening import VERSION as ORDER_VERSION
 from holdfast.connectors.files.opening import FolderOrder, Mode, OpenedFolder, files_in, look
@@ -208,7 +208,7 @@ class SparkSinkOptions:
         return local_folder(self.path) if self.path is not None else None
 
 
-class SparkSink(Sink[SparkSinkOptions]):
+class SparkSink(Admitting, Sink[SparkSinkOptions]):
     """Write whatever Spark can write: exactly once into local files, else at least once."""
 
     name = "Spark"
@@ -323,11 +323,6 @@ path = "out/rows"
         for order in (o for o in orders if o.mode == "ignore"):
             looked(order)  # it decides on what was staged, too
         commit(identifier, [_to_move(one) for one in contents if one], orders, looked)
-
-    def admit(self, committables: Sequence[Committable], life: str | None = None) -> None:
-        """Raise UserError for files and folders that are not this sink's."""
-        for one in committables:
-            self._order(one, life) if one.opening else self._staged(one, life)
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""

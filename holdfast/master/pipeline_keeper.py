@@ -341,13 +341,11 @@ class PipelineKeeper(Keeper[PipelineRecord]):
 
     async def acked(self, ack: TaskAck) -> None:
         """Take in a task's answer to a barrier."""
-        if self.gathering is None:
-            return
         if ack.staged and (why := await self._refusal(ack)):
             await self.handle(TaskFailed(ack.task, ack.attempt, ack.place, why))
             return
         if self.gathering is None:
-            return  # it was given up meanwhile
+            return  # nobody asks for it, or no longer
         taken = gather.take(self.gathering, ack, self.state.tasks)
         if isinstance(taken, str):
             await self.handle(CheckpointFailed(ack.number, taken))
@@ -364,7 +362,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
             about = f"task {ack.task} of job {self.state.job} to checkpoint {ack.number}"
             return f"The answer of {about} is refused. {error}"
         except (Unavailable, OutcomeUnknown):
-            pass  # nobody could tell; the commit asks again, and says so
+            pass  # the sinks cannot be built now; the commit asks again, and says so
         return ""
 
     async def source_ended(self, event: SourceEnded) -> bool:

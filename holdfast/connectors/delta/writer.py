@@ -21,7 +21,7 @@ from holdfast.connect.sink import (
     WritePreview,
     modes_in,
 )
-from holdfast.connectors.committables import CommittableCheck, life_of_user
+from holdfast.connectors.committables import Admitting, CommittableCheck
 from holdfast.connectors.delta.committer import TailLog, Tails, check, commit
 from holdfast.connectors.delta.library import DeltaLog, check_library
 from holdfast.connectors.delta.options import DeltaSinkOptions
@@ -48,11 +48,12 @@ from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.prepare import (
     TableOrder,
     by_place,
+    check_staged,
     mark_of,
     mode_of,
     order_of,
 )
-from holdfast.connectors.lake.staging import HIDDEN, stage, stage_batches, stage_each, sweep
+from holdfast.connectors.lake.staging import stage, stage_batches, stage_each, sweep
 from holdfast.connectors.save_modes import SchemaSaveMode, data_exists
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
@@ -81,7 +82,7 @@ class Anew:
         return self.asks
 
 
-class DeltaSink(Sink[DeltaSinkOptions]):
+class DeltaSink(Admitting, Sink[DeltaSinkOptions]):
     """Tables of Delta Lake.  Rows are added; a changelog is refused."""
 
     name = "Delta"
@@ -167,9 +168,8 @@ vectors, the change data feed and append-only tables are written to as they are.
 
     def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Add staged files to the logs of their tables."""
-        life = life_of_user(identifier.user)
-        staged = [self._staged(c, life) for c in committables if not c.opening]
-        orders = by_place(self._order(c, life) for c in committables if c.opening)
+        staged, given = self._read(identifier, committables)
+        orders = by_place(given)
         urls = dict.fromkeys([*orders, *(s.url for s in staged)])
         tables = {url: [s for s in staged if s.url == url] for url in urls}
         for url, part in tables.items():
@@ -177,11 +177,6 @@ vectors, the change data feed and append-only tables are written to as they are.
             check(identifier, self._place(url), part, self._tails)
         for url, part in tables.items():
             commit(identifier, self._place(url), part, self._tails, orders.get(url))
-
-    def admit(self, committables: Sequence[Committable], life: str | None = None) -> None:
-        """Raise UserError for files and tables that are not this sink's."""
-        for one in committables:
-            self._order(one, life) if one.opening else self._staged(one, life)
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
@@ -195,9 +190,7 @@ vectors, the change data feed and append-only tables are written to as they are.
 
     def listen(self, commit: CommitEvent, state: Plain) -> Plain:
         """Mark the partitions that are done."""
-        life = life_of_user(commit.identifier.user)
-        heard = [(c.table, self._staged(c, life)) for c in commit.committables]
-        touched = {p: None for table, one in heard for p in _partitions(table, one)}
+        touched = {p: None for found in self._heard(commit) for p in _partitions(*found)}
         return MarkDone(self.options, self._place).after_commit(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:
@@ -207,9 +200,7 @@ vectors, the change data feed and append-only tables are written to as they are.
     def _staged(self, committable: Committable, life: str | None = None) -> DeltaStaged:
         check = CommittableCheck(self, committable, life)
         staged = check.content(DeltaStaged, VERSION)
-        check.place(staged.url, self.options.place.plain_url)
-        check.folder(staged.folder, HIDDEN)
-        check.staged_files(staged.files, staged.folder)
+        check_staged(check, staged, self.options.place.plain_url)
         with check.sound("columns"):
             dict(json.loads(staged.columns))
             for file in staged.files:
@@ -221,8 +212,8 @@ vectors, the change data feed and append-only tables are written to as they are.
     def _order(self, committable: Committable, life: str | None) -> TableOrder:
         check = CommittableCheck(self, committable, life)
         options = self.options
-        order = order_of(check, mode_of(options.schema_save_mode, options.data_save_mode))
-        check.place(order.where, options.place.plain_url)
+        mode = mode_of(options.schema_save_mode, options.data_save_mode)
+        order = order_of(check, mode, options.place.plain_url)
         with check.sound("columns"):
             if order.shape is not None:
                 from_delta(str(order.shape))

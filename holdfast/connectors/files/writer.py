@@ -24,7 +24,7 @@ from holdfast.connect.sink import (
     WritePreview,
     modes_in,
 )
-from holdfast.connectors.committables import CommittableCheck, life_of_user
+from holdfast.connectors.committables import Admitting, CommittableCheck
 from holdfast.connectors.files.committer import VERSION, StagedFiles, abort, commit
 from holdfast.connectors.files.discovery import partitions_of
 from holdfast.connectors.files.format import FileFormat
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class LocalFileSink(Sink[LocalFileSinkOptions]):
+class LocalFileSink(Admitting, Sink[LocalFileSinkOptions]):
     """Files on this machine.  Rows of a changelog are all written; their kinds are not."""
 
     name = "LocalFile"
@@ -126,14 +126,7 @@ file_format_type = parquet
 
     def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Move staged files to where readers see them."""
-        life = life_of_user(identifier.user)
-        staged = [self._staged(c, life) for c in committables if not c.opening]
-        commit(identifier, staged, [self._order(c, life) for c in committables if c.opening])
-
-    def admit(self, committables: Sequence[Committable], life: str | None = None) -> None:
-        """Raise UserError for files and folders that are not this sink's."""
-        for one in committables:
-            self._order(one, life) if one.opening else self._staged(one, life)
+        commit(identifier, *self._read(identifier, committables))
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
@@ -146,9 +139,8 @@ file_format_type = parquet
 
     def listen(self, commit: CommitEvent, state: Plain) -> Plain:
         """Mark the partitions that are done."""
-        keys, life = self.options.partition_by or (), life_of_user(commit.identifier.user)
-        heard = [(c.table, self._staged(c, life)) for c in commit.committables]
-        touched = {p: None for table, one in heard for p in _partitions(table, one, keys)}
+        keys = self.options.partition_by or ()
+        touched = {p: None for found in self._heard(commit) for p in _partitions(*found, keys)}
         return MarkDone(self.options, Location).after_commit(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:

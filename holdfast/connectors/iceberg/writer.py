@@ -20,7 +20,13 @@ from holdfast.connect.sink import (
     WritePreview,
     modes_in,
 )
-from holdfast.connectors.committables import CommittableCheck, life_of_user, same_texts, shown
+from holdfast.connectors.committables import (
+    Admitting,
+    CommittableCheck,
+    life_of_user,
+    same_texts,
+    shown,
+)
 from holdfast.connectors.iceberg.catalog import (
     check_libraries,
     look_around_warehouse,
@@ -65,7 +71,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class IcebergSink(Sink[IcebergSinkOptions]):
+class IcebergSink(Admitting, Sink[IcebergSinkOptions]):
     """Tables of Iceberg.  Rows are added; a changelog is refused."""
 
     name = "Iceberg"
@@ -185,11 +191,6 @@ What a row holds in each type, and what is refused: [Values](../values.md#lake-t
                 name, location = where_of(where)
                 load = partial(self._loaded, name)
                 do(identifier, load, self._place(location), part, orders.get(where))
-
-    def admit(self, committables: Sequence[Committable], life: str | None = None) -> None:
-        """Raise UserError for files and tables that are not this sink's."""
-        for one in committables:
-            self._order(one, life) if one.opening else self._staged(one, life)
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""

@@ -20,7 +20,7 @@ from holdfast.connect.sink import (
     WritePreview,
     modes_in,
 )
-from holdfast.connectors.committables import CommittableCheck, life_of_user
+from holdfast.connectors.committables import Admitting, CommittableCheck, life_of_user
 from holdfast.connectors.jdbc.committer import commit, drop, sweep
 from holdfast.connectors.jdbc.database import REFUSED, Database, FoundColumn, Session, StagedTable
 from holdfast.connectors.jdbc.dialects.mysql import MySql
@@ -51,7 +51,7 @@ log = logging.getLogger("holdfast")
 KINDS: dict[str, type[Database]] = {"postgresql": Postgres, "mysql": MySql, "mariadb": MySql}
 
 
-class JdbcSink(Sink[JdbcSinkOptions]):
+class JdbcSink(Admitting, Sink[JdbcSinkOptions]):
     """Tables of PostgreSQL, MySQL or MariaDB.  Every row arrives once."""
 
     name = "Jdbc"
@@ -181,11 +181,6 @@ modes need `table`.
         orders = one_for_each(self._order(c, life) for c in committables if c.opening)
         check = partial(self._check_owners, identifier, committables)
         commit(self.database, identifier, staged, orders, self.options.max_commit_attempts, check)
-
-    def admit(self, committables: Sequence[Committable], life: str | None = None) -> None:
-        """Raise UserError for tables and statements that are not this sink's."""
-        for one in committables:
-            self._order(one, life) if one.opening else self._staged(one, life)
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staging tables."""

@@ -20,18 +20,24 @@ from holdfast.connect.sink import (
     WritePreview,
     modes_in,
 )
-from holdfast.connectors.committables import CommittableCheck, life_of_user, same_texts, shown
+from holdfast.connectors.committables import (
+    Admitting,
+    CommittableCheck,
+    same_texts,
+    shown,
+)
 from holdfast.connectors.lake.fit import fit, matched, refuse_unpartitioned
 from holdfast.connectors.lake.location import Location, look_around, no_table, refuse_unwritable
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.prepare import (
     TableOrder,
     by_place,
+    check_staged,
     mark_of,
     mode_of,
     order_of,
 )
-from holdfast.connectors.lake.staging import HIDDEN, stage_each, sweep, tables_like
+from holdfast.connectors.lake.staging import stage_each, sweep, tables_like
 from holdfast.connectors.paimon.committer import check, commit, tag_savepoint
 from holdfast.connectors.paimon.manifests import ADD, check_entry, check_library
 from holdfast.connectors.paimon.options import PaimonSinkOptions
@@ -52,7 +58,7 @@ if TYPE_CHECKING:
 NEW_TABLE = {"file.format": "parquet"}
 
 
-class PaimonSink(Sink[PaimonSinkOptions]):
+class PaimonSink(Admitting, Sink[PaimonSinkOptions]):
     """Tables of Paimon.  Rows are added or, where the table has a primary key, replaced by it."""
 
     name = "Paimon"
@@ -158,20 +164,14 @@ table (`paimon.table.write-props`), where Paimon has them.
 
     def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Name staged files in the next snapshots of their tables."""
-        life = life_of_user(identifier.user)
-        staged = [self._staged(c, life) for c in committables if not c.opening]
-        orders = by_place(self._order(c, life) for c in committables if c.opening)
+        staged, given = self._read(identifier, committables)
+        orders = by_place(given)
         urls = dict.fromkeys([*orders, *(s.url for s in staged)])
         tables = {url: [s for s in staged if s.url == url] for url in urls}
         for url, part in tables.items():
             check(identifier, Location(url), part)  # all tables, before the first one shows any
         for url, part in tables.items():
             commit(identifier, Location(url), part, orders.get(url))
-
-    def admit(self, committables: Sequence[Committable], life: str | None = None) -> None:
-        """Raise UserError for files and tables that are not this sink's."""
-        for one in committables:
-            self._order(one, life) if one.opening else self._staged(one, life)
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
@@ -190,9 +190,7 @@ table (`paimon.table.write-props`), where Paimon has them.
                 tag_savepoint(place, commit.identifier, self.context.job_id)
         if self.options.marks.mark_done is None:
             return state
-        life = life_of_user(commit.identifier.user)
-        heard = [(c.table, self._staged(c, life)) for c in commit.committables]
-        touched = {p: None for table, one in heard for p in _partitions(table, one)}
+        touched = {p: None for found in self._heard(commit) for p in _partitions(*found)}
         return MarkDone(self.options.marks, Location).after_commit(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:
@@ -202,9 +200,7 @@ table (`paimon.table.write-props`), where Paimon has them.
     def _staged(self, committable: Committable, life: str | None = None) -> PaimonStaged:
         check = CommittableCheck(self, committable, life)
         staged = check.content(PaimonStaged, VERSION)
-        check.place(staged.url, self.options.place.plain_url)
-        check.folder(staged.folder, HIDDEN)
-        check.staged_files(staged.files, staged.folder)
+        check_staged(check, staged, self.options.place.plain_url)
         for file in staged.files:
             check.require(in_bucket(file), f"{shown(file.final)} is no file of its bucket")
             with check.sound(f"manifest entry of {shown(file.final)}"):
@@ -214,8 +210,8 @@ table (`paimon.table.write-props`), where Paimon has them.
     def _order(self, committable: Committable, life: str | None) -> TableOrder:
         check = CommittableCheck(self, committable, life)
         options = self.options
-        order = order_of(check, mode_of(options.schema_save_mode, options.data_save_mode))
-        check.place(order.where, options.place.plain_url)
+        mode = mode_of(options.schema_save_mode, options.data_save_mode)
+        order = order_of(check, mode, options.place.plain_url)
         with check.sound("columns"):
             if order.shape is not None:
                 schema = PaimonSchema(cast(dict[str, Any], order.shape))

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -453,11 +453,3 @@ def test_jdbc_save_modes_are_those_of_the_job_file(make: Make) -> None:
         refused(sink, order)
     for wrong in WRONG:
         refused(clear, replace(order_of_jdbc("clear"), content=wrong))
-
-
-def test_a_committable_is_what_a_checkpoint_gives_back(make: Make, tmp_path: Path) -> None:
-    one = local(make, tmp_path)
-    again = Committable(**json.loads(json.dumps(asdict(one.good))))
-    one.sink.admit([again], LIFE)
-    one.sink.commit(CommitId(USER, 1), [again])
-    assert (tmp_path / "lake" / "t" / "a=1" / "b.txt").read_text() == "rows"
