@@ -211,12 +211,12 @@ table (`paimon.table.write-props`), where Paimon has them.
         check = CommittableCheck(self, committable, life)
         options = self.options
         mode = mode_of(options.schema_save_mode, options.data_save_mode)
+        wished = {"bucket": "-1", **NEW_TABLE, **options.write_props}
         order = order_of(check, mode, options.place.plain_url)
         with check.sound("columns"):
             if order.shape is not None:
                 schema = PaimonSchema(cast(dict[str, Any], order.shape))
                 check_schema(schema, "it")
-                wished = {"bucket": "-1", **NEW_TABLE, **options.write_props}
                 check.require(same_texts(wished, schema.options), "it has other options")
                 json.dumps([schema.mark, schema.is_left_by(schema)])
         return order
