@@ -2,9 +2,10 @@
 
 import dataclasses
 import re
+from collections.abc import Callable
 from typing import TypeVar
 
-from holdfast.model.table import Table
+from holdfast.model.table import Table, TablePath
 
 T = TypeVar("T")
 
@@ -22,6 +23,10 @@ RESERVED = (
 )
 """Placeholders that belong to sinks: `-i` may not set them."""
 
+OF_PATHS = RESERVED[:5]
+"""Those of them that a table's path tells."""
+
+_NAME = re.compile(r"[\w$.-]*")
 _PATTERN = re.compile(r"\$\{(" + "|".join(RESERVED) + r")(?::([^}]*))?\}")
 
 
@@ -34,6 +39,45 @@ def resolve(value: T, table: Table) -> T:
 def has_placeholder(text: str) -> bool:
     """Say whether a text names a table's placeholder."""
     return bool(_PATTERN.search(text))
+
+
+def stands_for(
+    template: str, text: str, refused: Callable[[str], bool] = lambda part: False
+) -> bool:
+    """Say whether a text may be a path with placeholders, filled in for some table.
+
+    What has a placeholder in it stands for one part of the path, which leads nowhere else and is
+    not `refused`.
+    """
+    wanted, found = _PATTERN.sub("\0", template).split("/"), text.split("/")
+    return len(wanted) == len(found) and all(
+        (part not in ("", ".", "..") and not refused(part) and _fills(want, part))
+        if "\0" in want
+        else want == part
+        for want, part in zip(wanted, found, strict=True)
+    )
+
+
+def filled_for(template: str, path: TablePath, text: str) -> bool:
+    """Say whether a statement is a template filled in for the table at a path.
+
+    The parts of the path must be plain names then, and what else is known of the table, such as its
+    columns, may be any words.
+    """
+    facts, pattern, at = _facts(Table(path)), "", 0
+    for found in _PATTERN.finditer(template):
+        pattern += re.escape(template[at : found.start()])
+        filled = facts[found[1]] or found[2] or ""
+        if found[1] in OF_PATHS and (not _NAME.fullmatch(filled) or "--" in filled):
+            return False
+        pattern += re.escape(filled) if found[1] in OF_PATHS else r"[\w$, ]*"
+        at = found.end()
+    return re.fullmatch(pattern + re.escape(template[at:]), text) is not None
+
+
+def _fills(template: str, part: str) -> bool:
+    pattern = ".*".join(map(re.escape, template.split("\0")))
+    return re.fullmatch(pattern, part, re.DOTALL) is not None
 
 
 def _facts(table: Table) -> dict[str, str]:

@@ -251,6 +251,14 @@ class Sink(Plugin[O]):
         """
         raise NotImplementedError
 
+    def admit(self, committables: Sequence[Committable], life: str | None = None) -> None:
+        """Raise UserError for a committable that this sink has not staged for that life of the job.
+
+        Workers may say anything; the leader asks this of each answer, before it is in a checkpoint.
+        It compares with the options alone: nothing is opened.  A sink that follows names in
+        committables asks it again before it commits, aborts or listens.  `life` None: of any life.
+        """
+
     def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Make staged rows visible.  Called at least once, perhaps by another process.
 

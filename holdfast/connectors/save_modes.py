@@ -1,10 +1,7 @@
-"""What sinks share that may find a table or a folder there: the save modes of a job file, and how
-they read what a checkpoint has stored."""
+"""What sinks share that may find a table or a folder there: the save modes of a job file."""
 
 from enum import StrEnum
-from typing import Any
 
-from holdfast.connect.sink import Committable
 from holdfast.errors import UserError
 
 
@@ -37,22 +34,3 @@ def data_exists(sink: str, where: object, what: str = "rows") -> UserError:
         " ERROR_WHEN_DATA_EXISTS. Empty it, or choose APPEND_DATA or DROP_DATA.",
         code="sink.data_exists",
     )
-
-
-def staged_content(sink: str, committable: Committable, version: int) -> dict[str, Any]:
-    """Return what a write has stored for its commit.  Raises UserError for another version's."""
-    problem = f"{sink} cannot commit what version {committable.version} of it has staged"
-    return _content(committable, version, problem)
-
-
-def order_content(committable: Committable, version: int) -> dict[str, Any]:
-    """Return what is stored of a save mode.  Raises UserError for another version's."""
-    problem = f"Version {committable.version} of a save mode of {committable.table} is not known"
-    return _content(committable, version, problem)
-
-
-def _content(committable: Committable, version: int, problem: str) -> dict[str, Any]:
-    if committable.version != version:
-        raise UserError(f"{problem}; this is version {version}.", code="sink.committable_version")
-    assert isinstance(committable.content, dict)
-    return dict(committable.content)

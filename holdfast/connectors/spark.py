@@ -9,6 +9,7 @@ once, and a slice that is tried again may arrive twice.
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -31,7 +32,9 @@ from holdfast.connect.sink import (
     modes_in,
 )
 from holdfast.connect.source import Budget, NoSlice, Slice, Source
+from holdfast.connectors.committables import Admitting, CommittableCheck, life_of_user, shown
 from holdfast.connectors.files.committer import StagedFiles, commit, unfinished
+from holdfast.connectors.files.opening import VERSION as ORDER_VERSION
 from holdfast.connectors.files.opening import FolderOrder, Mode, OpenedFolder, files_in, look
 from holdfast.connectors.files.sweep import folders_like, remove_tree, safe, safe_leftovers
 from holdfast.connectors.lake.location import Location, refuse_unwritable
@@ -205,7 +208,7 @@ class SparkSinkOptions:
         return local_folder(self.path) if self.path is not None else None
 
 
-class SparkSink(Sink[SparkSinkOptions]):
+class SparkSink(Admitting, Sink[SparkSinkOptions]):
     """Write whatever Spark can write: exactly once into local files, else at least once."""
 
     name = "Spark"
@@ -313,19 +316,19 @@ path = "out/rows"
 
     def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Move staged files into sight, as the sink LocalFile does."""
-        orders = [FolderOrder.of(c) for c in committables if c.opening]
+        life = life_of_user(identifier.user)
+        orders = [self._order(c, life) for c in committables if c.opening]
+        contents = [self._staged(c, life) for c in committables if not c.opening]
         looked = partial(look, refuse=_exists, is_data=_counts)
         for order in (o for o in orders if o.mode == "ignore"):
             looked(order)  # it decides on what was staged, too
-        contents = [c.content for c in committables if not c.opening]
-        staged = [_staged(content) for content in contents if isinstance(content, dict)]
-        commit(identifier, staged, orders, looked)
+        commit(identifier, [_to_move(one) for one in contents if one], orders, looked)
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
-        for committable in committables:
-            if isinstance(committable.content, dict) and not committable.opening:
-                shutil.rmtree(str(committable.content["staged"]), ignore_errors=True)
+        for one in [self._staged(c) for c in committables if not c.opening]:
+            if one:
+                shutil.rmtree(one.staged, ignore_errors=True)
 
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove what is staged for a job, or for former attempts of a task of it."""
@@ -339,6 +342,30 @@ path = "out/rows"
                 found = path.name not in needed and path.is_dir() and not path.is_symlink()
                 if staged and ours.include(staged[1]) and found:
                     remove_tree(path)
+
+    def _staged(self, committable: Committable, life: str | None = None) -> "StagedBySpark | None":
+        """Return what was staged; None for rows that were written at once."""
+        check = CommittableCheck(self, committable, life)
+        if committable.content is None:
+            return None
+        one = check.content(StagedBySpark, 1)
+        check.place(one.folder, str(self.options.folder or ""))
+        found = _TRY.fullmatch(one.name)
+        if found is None or one.staged != f"{one.folder}/{one.name}":
+            raise check.refusal(f"{shown(one.staged)} is no staging folder in {one.folder}")
+        check.attempt(found[1])
+        if one.life:
+            check.of_life(one.life)
+        check.files([(f"{one.name}/{file}", file) for file in one.files], one.name)
+        return one
+
+    def _order(self, committable: Committable, life: str | None) -> FolderOrder:
+        check = CommittableCheck(self, committable, life)
+        order = check.content(FolderOrder, ORDER_VERSION)
+        check.place(order.root, str(self.options.folder or ""))
+        check.of_life(order.life)
+        check.mode(order.mode, MODES.get(self.options.mode))
+        return order
 
     def _write(self, rows: Rows, staging: Staging) -> Iterator[Committable]:
         path, filled = str(rows.table.path), self.options_for(rows.table)
@@ -394,19 +421,31 @@ def _exists(folder: Path) -> UserError:
     )
 
 
-def _is_ignored(content: dict[str, Plain]) -> bool:
+@dataclass(frozen=True)
+class StagedBySpark:
+    """What one write left out of sight; `files` are below `staged`."""
+
+    staged: str
+    folder: str
+    files: tuple[str, ...]
+    life: str = ""
+
+    @property
+    def name(self) -> str:
+        """The staging folder, below the folder that rows go to."""
+        return Path(self.staged).name
+
+
+def _is_ignored(one: StagedBySpark) -> bool:
     """Say whether an incarnation has found data in the folder, and so leaves it as it is."""
-    found = OpenedFolder.find(Path(str(content["folder"])), str(content.get("life", "")))
+    found = OpenedFolder.find(Path(one.folder), one.life)
     return found is not None and found.ignored
 
 
-def _staged(content: dict[str, Plain]) -> StagedFiles:
+def _to_move(one: StagedBySpark) -> StagedFiles:
     """Return what was staged as the sink LocalFile knows it; nothing of what is not to show."""
-    folder, name = str(content["folder"]), Path(str(content["staged"])).name
-    files = content["files"]
-    assert isinstance(files, list), f"not a committable: {content}"
-    pairs = tuple((f"{name}/{file}", str(file)) for file in files)
-    return StagedFiles(folder, name, () if _is_ignored(content) else pairs)
+    pairs = tuple((f"{one.name}/{file}", file) for file in one.files)
+    return StagedFiles(one.folder, one.name, () if _is_ignored(one) else pairs)
 
 
 def _is_data(path: Path) -> bool:

@@ -341,8 +341,11 @@ class PipelineKeeper(Keeper[PipelineRecord]):
 
     async def acked(self, ack: TaskAck) -> None:
         """Take in a task's answer to a barrier."""
-        if self.gathering is None:
+        if ack.staged and (why := await self._refusal(ack)):
+            await self.handle(TaskFailed(ack.task, ack.attempt, ack.place, why))
             return
+        if self.gathering is None:
+            return  # nobody asks for it, or no longer
         taken = gather.take(self.gathering, ack, self.state.tasks)
         if isinstance(taken, str):
             await self.handle(CheckpointFailed(ack.number, taken))
@@ -350,6 +353,17 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         self.gathering = taken
         if not taken.waiting:
             self.all_in.set()
+
+    async def _refusal(self, ack: TaskAck) -> str:
+        """Return why what a task says it has staged is not taken; nothing if it is."""
+        try:
+            await self.desk.ports.tables.admit(self.life, ack.staged)
+        except UserError as error:
+            about = f"task {ack.task} of job {self.state.job} to checkpoint {ack.number}"
+            return f"The answer of {about} is refused. {error}"
+        except (Unavailable, OutcomeUnknown):
+            pass  # the sinks cannot be built now; the commit asks again, and says so
+        return ""
 
     async def source_ended(self, event: SourceEnded) -> bool:
         """Record that a source is at its end; say whether the report may be confirmed.

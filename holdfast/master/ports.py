@@ -96,6 +96,12 @@ class TableState:
 class Committers(Protocol):
     """The sinks' side that only the leader uses."""
 
+    async def admit(self, life: Incarnation, staged: tuple[StagedCommittable, ...]) -> None:
+        """Raise `UserError` for what the sinks of this life have not staged themselves.
+
+        Nothing is opened; what only the table can tell is found by its commit.
+        """
+
     async def read(self, order: CommitRequest) -> TableState:
         """Return the table's present version and what the order's user has committed."""
 

@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from holdfast.connect.registry import Registry
-from holdfast.connect.sink import CommitEvent, CommitId, Committable, Leftovers, Sink
+from holdfast.connect.sink import CommitEvent, CommitId, Committable, Leftovers, Sink, life_of
 from holdfast.core.checkpoint import CheckpointKind
 from holdfast.core.gather import StagedCommittable
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
@@ -34,6 +36,10 @@ LIVES_KEPT = 5_000
 PLANS_KEPT = 200
 """How many job files are kept planned: most jobs are runs of a file that ran before."""
 
+LONG = 1000
+"""So many files are not looked at while others wait."""
+
+SHOWN_MAX = 200
 SAY_AGAIN_S = 60.0
 """How often the same trouble is written to the log."""
 
@@ -58,6 +64,21 @@ class SinkTables:
         self._built: dict[tuple[str, str], dict[str, Sink[Any]]] = {}
         self._lines: dict[tuple[str, str], dict[str, _Line]] = {}
         self._under_way: set[asyncio.Task[None]] = set()
+
+    async def admit(self, life: Incarnation, staged: tuple[StagedCommittable, ...]) -> None:
+        """Raise UserError for what no sink of this life has staged.
+
+        That is quick, so it is asked here; building sinks, and very many files, take a thread.
+        """
+
+        def admit() -> None:
+            for one in staged:
+                _admit(self._sink(life, one.sink), one, life_of(life.job, life.incarnation))
+
+        if (life.job, life.incarnation) in self._built and not any(map(_is_long, staged)):
+            admit()
+        else:
+            await self._alone(life, "", "looking at what was staged", admit)
 
     async def read(self, order: CommitRequest) -> TableState:
         """Return nothing: a sink's commit itself knows what it has done before."""
@@ -232,7 +253,33 @@ def _event(order: CommitHookRequest, sink: str) -> CommitEvent:
     )
 
 
+def _is_long(staged: StagedCommittable) -> bool:
+    content = staged.content.get("content") if isinstance(staged.content, dict) else None
+    values = content.values() if isinstance(content, dict) else ()
+    return any(isinstance(v, list | str) and len(v) > LONG for v in values)
+
+
+def _admit(sink: Sink[Any], staged: StagedCommittable, life: str) -> None:
+    """Have a sink look at one committable; what it stumbles over is refused, too."""
+    try:
+        sink.admit([_committable(staged)], life)
+    except HoldfastError:
+        raise
+    except Exception as error:
+        raise _unreadable(staged, error) from error
+
+
 def _committable(staged: StagedCommittable) -> Committable:
-    content = staged.content
-    assert isinstance(content, dict), "a worker has staged something that is no committable"
-    return Committable(**content)  # type: ignore[arg-type]
+    try:
+        return msgspec.convert(staged.content, Committable)
+    except msgspec.ValidationError as error:
+        raise _unreadable(staged, error) from error
+
+
+def _unreadable(staged: StagedCommittable, error: Exception) -> UserError:
+    said = ascii(f"{type(error).__name__}: {error}")[:SHOWN_MAX]
+    return UserError(
+        f"Sink {staged.sink} refuses what was staged for it: it is no committable ({said})."
+        " Nothing was moved or removed. Look at the worker that ran the task.",
+        code="sink.committable_refused",
+    )

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.gather import StagedCommittable
 from holdfast.master.ports import (
     Blobs,
     CommitHookRequest,
@@ -115,6 +116,9 @@ class _Tables:
     def __init__(self, inner: Committers, tracer: Tracer) -> None:
         self._inner = inner
         self._tracer = tracer
+
+    async def admit(self, life: Incarnation, staged: tuple[StagedCommittable, ...]) -> None:
+        await self._inner.admit(life, staged)
 
     async def read(self, order: CommitRequest) -> TableState:
         state = await self._inner.read(order)

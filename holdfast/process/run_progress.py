@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeVar
 
+from holdfast.core.gather import StagedCommittable
 from holdfast.core.job import TERMINAL, JobStatus
 from holdfast.core.pipeline import ACTIVE, FAILED, FAILING, PipelineRecord
 from holdfast.errors import HoldfastError, OutcomeUnknown, Unavailable, UserError
@@ -56,6 +57,10 @@ class PatientTables:
     def close(self) -> None:
         """Let the threads end."""
         self._inner.close()
+
+    async def admit(self, life: Incarnation, staged: tuple[StagedCommittable, ...]) -> None:
+        """Raise UserError for what the sinks have not staged."""
+        await self._inner.admit(life, staged)
 
     async def read(self, order: CommitRequest) -> TableState:
         """Return what the table says of the order's user."""

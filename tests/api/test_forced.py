@@ -9,6 +9,7 @@ import pytest
 from holdfast.core.job import JobStatus
 from holdfast.errors import Unavailable
 from holdfast.master.ports import MasterSettings
+from holdfast.model.tree import Plain
 from tests.api.served import STREAM, Served, served
 
 
@@ -72,8 +73,11 @@ def test_whoever_submits_anew_hears_of_commits_that_may_yet_show(tmp_path: Path)
         master.api.master.ports.tables.publish = away  # type: ignore[method-assign]
         await master.submit("7")
         await master.runs("7")
-        taken = asyncio.ensure_future(master.checkpoint("7", staged={}))
         (keeper,) = master.keepers()
+        folder = f".holdfast/7.{keeper.state.incarnation}-t-a1-s1-t0"
+        files: Plain = {"root": "/tmp/nowhere", "folder": folder, "files": []}
+        made: Plain = {"version": 1, "table": "t", "rows": 0, "bytes": 0, "content": files}
+        taken = asyncio.ensure_future(master.checkpoint("7", staged=made))
         while not keeper.state.commits.waiting:
             await asyncio.sleep(0.01)
         await master.http.post("/api/jobs/7/cancel?force=true")

@@ -16,19 +16,29 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 
 from holdfast.client import Client
 from holdfast.config import load_config
-from holdfast.core.gather import TaskAck
+from holdfast.core.checkpoint import CheckpointDue, CheckpointKind
+from holdfast.core.gather import StagedCommittable, TaskAck
 from holdfast.core.task import TaskStatus, WorkerId
 from holdfast.errors import UserError
 from holdfast.model.secret import Secret
+from holdfast.model.tree import Plain
 from holdfast.process.links import PATH, UNREADABLE, Dialer
 from holdfast.process.master_process import open_port, server_for
 from holdfast.security.identity import PROOF, client_tls, hello_of_worker, proof_of_master
-from holdfast.wire.codec import encode
-from holdfast.wire.messages import Barrier, BarrierAck, Heartbeat, SourceEndReport, TaskKey
-from tests.api.served import TOKEN, Served, served
+from holdfast.wire.codec import decode, encode
+from holdfast.wire.messages import (
+    Barrier,
+    BarrierAck,
+    Heartbeat,
+    SourceEndReport,
+    TaskKey,
+    TaskReport,
+)
+from tests.api.served import STREAM, TOKEN, Served, served
 from tests.conformance.servers import free_ports
 
 REFUSED = (OSError, WebSocketException, EOFError)
+SINK = "Sink[0]-LocalFile"
 HELLO = Heartbeat("W1", "W1-1", 1, 0, 4, (), ())
 
 
@@ -166,6 +176,62 @@ def test_x14_a_worker_cannot_speak_for_another(tmp_path: Path) -> None:
                 assert closed.value.rcvd and closed.value.rcvd.code == UNREADABLE
         assert not keeper.state.completion.ready
         assert keeper.state.tasks[0].status is TaskStatus.RUNNING
+
+    over_the_wire(tmp_path, test)
+
+
+def test_x40_a_worker_names_no_files_but_those_it_has_staged(tmp_path: Path) -> None:
+    """It joins with the join token alone, runs its task, and answers with names of other files."""
+    victim, out = tmp_path / "theirs" / "secret", tmp_path / "out"
+    victim.parent.mkdir()
+    victim.write_text("a stranger's")
+    text = STREAM.replace("/tmp/nowhere", str(out)).replace(
+        "env {", "env { job.retry.times = 20, job.retry.interval.seconds = 0,"
+    )
+
+    async def test(master: Served, url: str) -> None:
+        await master.submit("17", text)
+        (keeper,) = master.keepers()
+        leader = master.api.master.leader
+        assert leader
+        task = keeper.state.tasks[0].id
+        folder = f".holdfast/17.{keeper.state.incarnation}-{task}-a1-s0-t0"
+        lies: list[Plain] = [
+            {"root": str(victim.parent), "folder": folder, "files": [["secret", "../mine"]]},
+            {"root": str(out), "folder": folder, "files": [["../theirs/secret", "mine"]]},
+            {"root": str(out), "folder": "../theirs", "files": []},
+        ]
+        answers: list[Plain] = [
+            {"version": 1, "table": "t", "rows": 1, "bytes": 1, "content": lie} for lie in lies
+        ]
+        answers += ["no committable", {"version": 1}, {**dict.fromkeys("ab")}]
+        async with connect(url, additional_headers=joined(), proxy=None) as worker:
+            here, beats, told = WorkerId("W1", "W1-1"), 0, 0
+            while told < len(answers):
+                beats += 1
+                held = tuple(
+                    TaskReport(keeper.task_key(t.id), t.attempt, progress=beats)
+                    for t in keeper.state.tasks
+                    if t.live and t.place == here
+                )
+                await worker.send(encode(Heartbeat("W1", "W1-1", beats, 0, 4, (), held)))
+                if not keeper.state.checkpoints.pending:
+                    await keeper.handle(CheckpointDue(CheckpointKind.PERIODIC, leader.desk.term))
+                with contextlib.suppress(TimeoutError):
+                    while True:
+                        order = decode(bytes(await asyncio.wait_for(worker.recv(False), 0.05)))
+                        if not isinstance(order, Barrier) or len(keeper.state.failures) > told:
+                            continue
+                        made = StagedCommittable(order.number, SINK, answers[told])
+                        acked = TaskAck(order.number, task, order.attempt, here, (), (made,), False)
+                        await worker.send(encode(BarrierAck(order.term, order.key, acked)))
+                told = len(keeper.state.failures)
+            for failure in keeper.state.failures:
+                assert failure.task == task and f"task {task} of job 17" in failure.reason
+                assert SINK in failure.reason and "refuse" in failure.reason
+            assert any("theirs" in f.reason for f in keeper.state.failures)
+        assert keeper.state.commits.through == 0 and not keeper.state.checkpoints.latest
+        assert victim.read_text() == "a stranger's" and not (tmp_path / "mine").exists()
 
     over_the_wire(tmp_path, test)
 

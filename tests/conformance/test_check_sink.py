@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -162,12 +163,12 @@ def _read(folder: Path) -> Iterable[tuple[int, str]]:
 def _moves(sink: LocalFileSink, made: Sequence[Committable]) -> Iterable[tuple[Path, Path]]:
     root = Path(sink.options.root)
     for committable in made:
-        for source, target in StagedFiles.from_plain(committable.content).files:
+        for source, target in msgspec.convert(committable.content, StagedFiles).files:
             yield root / source, root / target
 
 
 def _lose(folder: Path, made: Sequence[Committable]) -> None:
-    (folder / StagedFiles.from_plain(made[-1].content).files[-1][0]).unlink()
+    (folder / msgspec.convert(made[-1].content, StagedFiles).files[-1][0]).unlink()
 
 
 def _count(folder: Path) -> int:

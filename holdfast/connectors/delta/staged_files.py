@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from holdfast.connectors.committables import Whole
 from holdfast.connectors.delta.partitions import log_value
 from holdfast.connectors.lake.footers import ColumnStats, ParquetPart
 from holdfast.connectors.lake.partitions import escaped, value_texts
@@ -30,8 +31,8 @@ class DeltaFile:
 
     staged: str
     final: str
-    bytes: int
-    rows: int
+    bytes: Whole
+    rows: Whole
     partition: dict[str, str | None]
     stats: str
 
@@ -50,11 +51,6 @@ class DeltaStaged:
         """Return this as a checkpoint stores it."""
         plain: Plain = asdict(self)
         return plain
-
-    @classmethod
-    def from_plain(cls, stored: dict[str, Any]) -> "DeltaStaged":
-        """Read what `to_plain` wrote."""
-        return cls(**(stored | {"files": [DeltaFile(**f) for f in stored["files"]]}))
 
 
 def file_of(part: ParquetPart, number: int, folder: str, kinds: Mapping[str, str]) -> DeltaFile:

@@ -21,6 +21,7 @@ from holdfast.connect.sink import (
     WritePreview,
     modes_in,
 )
+from holdfast.connectors.committables import Admitting, CommittableCheck
 from holdfast.connectors.delta.committer import TailLog, Tails, check, commit
 from holdfast.connectors.delta.library import DeltaLog, check_library
 from holdfast.connectors.delta.options import DeltaSinkOptions
@@ -46,12 +47,14 @@ from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.partitions import keyed, partition_names
 from holdfast.connectors.lake.prepare import (
     TableOrder,
+    by_place,
+    check_staged,
     mark_of,
     mode_of,
-    orders_of,
+    order_of,
 )
 from holdfast.connectors.lake.staging import stage, stage_batches, stage_each, sweep
-from holdfast.connectors.save_modes import SchemaSaveMode, data_exists, staged_content
+from holdfast.connectors.save_modes import SchemaSaveMode, data_exists
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
@@ -79,7 +82,7 @@ class Anew:
         return self.asks
 
 
-class DeltaSink(Sink[DeltaSinkOptions]):
+class DeltaSink(Admitting, Sink[DeltaSinkOptions]):
     """Tables of Delta Lake.  Rows are added; a changelog is refused."""
 
     name = "Delta"
@@ -165,8 +168,8 @@ vectors, the change data feed and append-only tables are written to as they are.
 
     def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Add staged files to the logs of their tables."""
-        staged = [_staged(c) for c in committables if not c.opening]
-        orders = orders_of(committables)
+        staged, given = self._read(identifier, committables)
+        orders = by_place(given)
         urls = dict.fromkeys([*orders, *(s.url for s in staged)])
         tables = {url: [s for s in staged if s.url == url] for url in urls}
         for url, part in tables.items():
@@ -177,7 +180,7 @@ vectors, the change data feed and append-only tables are written to as they are.
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
-        for one in (_staged(c) for c in committables if not c.opening):
+        for one in [self._staged(c) for c in committables if not c.opening]:
             self._place(one.url).remove(one.folder)
 
     @property
@@ -187,12 +190,34 @@ vectors, the change data feed and append-only tables are written to as they are.
 
     def listen(self, commit: CommitEvent, state: Plain) -> Plain:
         """Mark the partitions that are done."""
-        touched = {p: None for c in commit.committables for p in _partitions(c)}
+        touched = {p: None for found in self._heard(commit) for p in _partitions(*found)}
         return MarkDone(self.options, self._place).after_commit(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove what is staged for a job, or for former attempts of a task of it."""
         sweep(self.options.place, leftovers)
+
+    def _staged(self, committable: Committable, life: str | None = None) -> DeltaStaged:
+        check = CommittableCheck(self, committable, life)
+        staged = check.content(DeltaStaged, VERSION)
+        check_staged(check, staged, self.options.place.plain_url)
+        with check.sound("columns"):
+            dict(json.loads(staged.columns))
+            for file in staged.files:
+                dict(json.loads(file.stats))
+                if set(file.partition) != set(staged.partitions):
+                    raise ValueError(f"values of {list(file.partition)}")
+        return staged
+
+    def _order(self, committable: Committable, life: str | None) -> TableOrder:
+        check = CommittableCheck(self, committable, life)
+        options = self.options
+        mode = mode_of(options.schema_save_mode, options.data_save_mode)
+        order = order_of(check, mode, options.place.plain_url)
+        with check.sound("columns"):
+            if order.shape is not None:
+                from_delta(str(order.shape))
+        return order
 
     def _place(self, url: str) -> Location:
         return Location(url, self.options.s3)
@@ -339,14 +364,9 @@ def _matched(keys: Sequence[str], table: Table, about: str) -> list[str]:
     return [known[k.lower()] for k in keys]
 
 
-def _partitions(committable: Committable) -> Iterator[Partition]:
+def _partitions(table: str, staged: DeltaStaged) -> Iterator[Partition]:
     """Yield the partition of each file."""
-    staged = _staged(committable)
     for file in staged.files:
         folder = file.final.rpartition("/")[0]
         if folder:
-            yield Partition(committable.table, staged.url, folder, tuple(file.partition.items()))
-
-
-def _staged(committable: Committable) -> DeltaStaged:
-    return DeltaStaged.from_plain(staged_content(DeltaSink.name, committable, VERSION))
+            yield Partition(table, staged.url, folder, tuple(file.partition.items()))

@@ -19,7 +19,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from holdfast.connect.sink import CommitId
@@ -58,11 +57,6 @@ class StagedFiles:
             "files": [list(pair) for pair in self.files],
             "replace": self.replace,
         }
-
-    @classmethod
-    def from_plain(cls, stored: dict[str, Any]) -> "StagedFiles":
-        """Read what `to_plain` wrote."""
-        return cls(**(stored | {"files": tuple((str(a), str(b)) for a, b in stored["files"])}))
 
 
 @dataclass(frozen=True, slots=True)

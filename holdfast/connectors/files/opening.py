@@ -18,7 +18,6 @@ from typing import Literal
 from urllib.parse import quote
 
 from holdfast.connect.sink import Committable
-from holdfast.connectors.save_modes import order_content
 from holdfast.errors import UserError
 from holdfast.model.tree import Plain
 
@@ -49,11 +48,6 @@ class FolderOrder:
         """Return this for a checkpoint."""
         content: Plain = {"root": self.root, "life": self.life, "mode": self.mode}
         return Committable(VERSION, table, 0, 0, content, opening=True)
-
-    @classmethod
-    def of(cls, committable: Committable) -> "FolderOrder":
-        """Read what `committable` wrote."""
-        return cls(**order_content(committable, VERSION))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,13 @@ from holdfast.connect.sink import (
     WritePreview,
     modes_in,
 )
+from holdfast.connectors.committables import Admitting, CommittableCheck
 from holdfast.connectors.files.committer import VERSION, StagedFiles, abort, commit
 from holdfast.connectors.files.discovery import partitions_of
 from holdfast.connectors.files.format import FileFormat
 from holdfast.connectors.files.names import file_name
 from holdfast.connectors.files.opening import HIDDEN, FolderOrder, Mode, OpenedFolder, has_data
+from holdfast.connectors.files.opening import VERSION as ORDER_VERSION
 from holdfast.connectors.files.sink_options import LocalFileSinkOptions
 from holdfast.connectors.files.staged import FilePart, folder_of, prepend, staged_parts
 from holdfast.connectors.files.sweep import remove_tree, safe, sweep
@@ -41,7 +43,7 @@ from holdfast.connectors.files.writing import (
 )
 from holdfast.connectors.lake.location import Location, look_around, refuse_unwritable
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
-from holdfast.connectors.save_modes import DataSaveMode, SchemaSaveMode, data_exists, staged_content
+from holdfast.connectors.save_modes import DataSaveMode, SchemaSaveMode, data_exists
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class LocalFileSink(Sink[LocalFileSinkOptions]):
+class LocalFileSink(Admitting, Sink[LocalFileSinkOptions]):
     """Files on this machine.  Rows of a changelog are all written; their kinds are not."""
 
     name = "LocalFile"
@@ -124,12 +126,11 @@ file_format_type = parquet
 
     def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Move staged files to where readers see them."""
-        staged = [_staged(c) for c in committables if not c.opening]
-        commit(identifier, staged, [FolderOrder.of(c) for c in committables if c.opening])
+        commit(identifier, *self._read(identifier, committables))
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
-        abort(_staged(c) for c in committables if not c.opening)
+        abort([self._staged(c) for c in committables if not c.opening])
 
     @property
     def listens(self) -> bool:
@@ -139,12 +140,30 @@ file_format_type = parquet
     def listen(self, commit: CommitEvent, state: Plain) -> Plain:
         """Mark the partitions that are done."""
         keys = self.options.partition_by or ()
-        touched = {p: None for c in commit.committables for p in _partitions(c, keys)}
+        touched = {p: None for found in self._heard(commit) for p in _partitions(*found, keys)}
         return MarkDone(self.options, Location).after_commit(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove what is staged for a job, or for former attempts of a task of it."""
         sweep(self.options.root, leftovers)
+
+    def _staged(self, committable: Committable, life: str | None = None) -> StagedFiles:
+        check = CommittableCheck(self, committable, life)
+        staged = check.content(StagedFiles, VERSION)
+        check.place(staged.root, self.options.root)
+        check.folder(staged.folder, HIDDEN)
+        check.files(staged.files, staged.folder)
+        replaces = self.options.format is FileFormat.BINARY
+        check.require(staged.replace == replaces, "only copies of files replace files")
+        return staged
+
+    def _order(self, committable: Committable, life: str | None) -> FolderOrder:
+        check = CommittableCheck(self, committable, life)
+        order = check.content(FolderOrder, ORDER_VERSION)
+        check.place(order.root, self.options.root)
+        check.of_life(order.life)
+        check.mode(order.mode, mode_of(self.options))
+        return order
 
     def _write(
         self, rows: Rows, staging: Staging, number: int, taken: dict[str, int]
@@ -220,20 +239,15 @@ def _has_header(options: LocalFileSinkOptions) -> bool:
     return options.format is not FileFormat.TEXT
 
 
-def _partitions(committable: Committable, keys: Sequence[str]) -> Iterator[Partition]:
+def _partitions(table: str, staged: StagedFiles, keys: Sequence[str]) -> Iterator[Partition]:
     """Yield the partition of each file; folders without names have their values in order."""
-    staged = _staged(committable)
     for _, target in staged.files:
         folder = target.rpartition("/")[0]
         values = partitions_of(target)
         if folder and not values:
             values = dict(zip(keys, folder.split("/"), strict=False))
         if folder:
-            yield Partition(committable.table, staged.root, folder, tuple(values.items()))
-
-
-def _staged(committable: Committable) -> StagedFiles:
-    return StagedFiles.from_plain(staged_content(LocalFileSink.name, committable, VERSION))
+            yield Partition(table, staged.root, folder, tuple(values.items()))
 
 
 TRIES = 3

@@ -103,12 +103,17 @@ def shape_of(
     }
 
 
+def read_shape(shape: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the columns and partitions of a shape.  Raises ValueError where it is none."""
+    schema = iceberg("schema").Schema.model_validate_json(str(shape["schema"]))
+    return schema, iceberg("partitioning").PartitionSpec.model_validate_json(str(shape["spec"]))
+
+
 def remake(change: "Transaction", shape: Plain) -> None:
     """Give the table another shape; the catalog refuses it if its columns have changed."""
     assert isinstance(shape, dict)
     update, base = iceberg("table.update"), change.table_metadata
-    schema = iceberg("schema").Schema.model_validate_json(str(shape["schema"]))
-    spec = iceberg("partitioning").PartitionSpec.model_validate_json(str(shape["spec"]))
+    schema, spec = read_shape(shape)
     number = 1 + max(s.schema_id for s in base.schemas)
     made = [
         update.AddSchemaUpdate(schema_=schema.model_copy(update={"schema_id": number})),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from holdfast.connectors.committables import Whole
 from holdfast.connectors.iceberg.library import iceberg
 from holdfast.connectors.iceberg.table_properties import final_path, metrics_of
 from holdfast.connectors.lake.footers import ColumnStats, ParquetPart
@@ -35,13 +36,13 @@ class IcebergFile:
 
     staged: str
     final: str
-    bytes: int
-    rows: int
+    bytes: Whole
+    rows: Whole
     partition: list[str | None]
-    offsets: list[int]
-    sizes: dict[str, int]
-    values: dict[str, int]
-    nulls: dict[str, int]
+    offsets: list[Whole]
+    sizes: dict[str, Whole]
+    values: dict[str, Whole]
+    nulls: dict[str, Whole]
     low: dict[str, str]
     high: dict[str, str]
 
@@ -67,11 +68,6 @@ class IcebergStaged:
         """Return this as a checkpoint stores it."""
         plain: Plain = asdict(self)
         return plain
-
-    @classmethod
-    def from_plain(cls, stored: dict[str, Any]) -> "IcebergStaged":
-        """Read what `to_plain` wrote."""
-        return cls(**(stored | {"files": [IcebergFile(**f) for f in stored["files"]]}))
 
 
 def file_of(

@@ -6,6 +6,7 @@ the table has moved on; the library would then add them to the new state, which 
 it: we look again.  The number is in the snapshot and, as snapshots expire, a property of the table.
 """
 
+import struct
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from holdfast.model.table import Column
 from holdfast.model.tree import Plain
 
 if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table, Transaction
     from pyiceberg.table.metadata import TableMetadata
@@ -265,7 +267,7 @@ class IcebergTable:
             remake(change, order.shape)
         append = append_to(change, self._table.io, facts)
         for file in files:
-            append.append_data_file(data_file(file, location, change.table_metadata))
+            append.append_data_file(self._described(file, location, change.table_metadata))
         append.commit()
         said = {COMMITTED + identifier.user: str(identifier.number)}
         if order:
@@ -278,6 +280,17 @@ class IcebergTable:
         if old:
             iceberg("table.update.snapshot").ExpireSnapshots(change).by_ids(old).commit()
         return change
+
+    def _described(self, file: IcebergFile, location: str, metadata: "TableMetadata") -> "DataFile":
+        try:
+            return data_file(file, location, metadata)
+        except (ValueError, TypeError, LookupError, OverflowError, struct.error) as error:
+            raise UserError(
+                f"Iceberg refuses what was staged for {'.'.join(self.name)}: what is said of the"
+                f" file {file.final} is not of this table ({error}). Look at the worker that ran"
+                " the task.",
+                code="sink.committable_refused",
+            ) from error
 
     def _old_snapshots(self) -> list[int]:
         """Return the snapshots of ours that are not needed any more."""

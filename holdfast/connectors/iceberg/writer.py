@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
+from holdfast.connect.placeholders import stands_for
 from holdfast.connect.plugin import PluginContext, problems_of
 from holdfast.connect.rows import Rows, Tables
 from holdfast.connect.sink import (
@@ -19,6 +20,13 @@ from holdfast.connect.sink import (
     WritePreview,
     modes_in,
 )
+from holdfast.connectors.committables import (
+    Admitting,
+    CommittableCheck,
+    life_of_user,
+    same_texts,
+    shown,
+)
 from holdfast.connectors.iceberg.catalog import (
     check_libraries,
     look_around_warehouse,
@@ -26,6 +34,7 @@ from holdfast.connectors.iceberg.catalog import (
     open_to_look,
     tables_like,
 )
+from holdfast.connectors.iceberg.changes import read_shape
 from holdfast.connectors.iceberg.committer import check, commit, tag_savepoint, where_of, where_text
 from holdfast.connectors.iceberg.locations import place_of
 from holdfast.connectors.iceberg.options import IcebergSinkOptions
@@ -46,12 +55,13 @@ from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.partitions import TEXTS
 from holdfast.connectors.lake.prepare import (
     TableOrder,
+    by_place,
     mark_of,
     mode_of,
-    orders_of,
+    order_of,
 )
-from holdfast.connectors.lake.staging import stage_each, sweep
-from holdfast.connectors.save_modes import SchemaSaveMode, data_exists, staged_content
+from holdfast.connectors.lake.staging import HIDDEN, stage_each, sweep
+from holdfast.connectors.save_modes import SchemaSaveMode, data_exists
 from holdfast.errors import UserError
 from holdfast.model.table import Column, Table
 from holdfast.model.tree import Plain
@@ -61,7 +71,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class IcebergSink(Sink[IcebergSinkOptions]):
+class IcebergSink(Admitting, Sink[IcebergSinkOptions]):
     """Tables of Iceberg.  Rows are added; a changelog is refused."""
 
     name = "Iceberg"
@@ -105,6 +115,7 @@ What a row holds in each type, and what is refused: [Values](../values.md#lake-t
     def __init__(self, options: IcebergSinkOptions, context: PluginContext) -> None:
         super().__init__(options, context)
         self._opened: Any = None
+        self._located: dict[tuple[str, ...], str] = {}  # where the catalog has tables
         self._keeps: set[str] = set()  # tables whose columns this incarnation may not choose
 
     @classmethod
@@ -170,9 +181,10 @@ What a row holds in each type, and what is refused: [Values](../values.md#lake-t
 
     def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Add staged files to their tables."""
-        orders = orders_of(committables)
+        life = life_of_user(identifier.user)
+        orders = by_place(self._order(c, life, look=True) for c in committables if c.opening)
         parts: dict[str, list[IcebergStaged]] = {where: [] for where in orders}
-        for one in (_staged(c) for c in committables if not c.opening):
+        for one in [self._staged(c, life, look=True) for c in committables if not c.opening]:
             parts.setdefault(where_text(one.table, one.location), []).append(one)
         for do in (check, commit):  # look at all tables before the first one shows any
             for where, part in parts.items():
@@ -182,7 +194,7 @@ What a row holds in each type, and what is refused: [Values](../values.md#lake-t
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
-        for one in (_staged(c) for c in committables if not c.opening):
+        for one in [self._staged(c, look=True) for c in committables if not c.opening]:
             self._place(one.location).remove(one.folder)
 
     @property
@@ -198,7 +210,9 @@ What a row holds in each type, and what is refused: [Values](../values.md#lake-t
                 tag_savepoint(load, commit.identifier, self.context.job_id)
         if self.options.mark_done is None:
             return state
-        touched = {p: None for c in commit.committables for p in _partitions(c)}
+        life = life_of_user(commit.identifier.user)
+        heard = [(c.table, self._staged(c, life, look=True)) for c in commit.committables]
+        touched = {p: None for table, one in heard for p in _partitions(table, one)}
         return MarkDone(self.options, self._place).after_commit(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:
@@ -210,6 +224,60 @@ What a row holds in each type, and what is refused: [Values](../values.md#lake-t
             table = self._load(name)
             if table is not None:
                 sweep(table.place, leftovers)
+
+    def _staged(
+        self, committable: Committable, life: str | None = None, *, look: bool = False
+    ) -> IcebergStaged:
+        check = CommittableCheck(self, committable, life)
+        staged = check.content(IcebergStaged, VERSION)
+        self._check_table_is_ours(check, staged.table, staged.location, look)
+        check.folder(staged.folder, HIDDEN)
+        check.staged_files(staged.files, staged.folder)
+        for file in staged.files:
+            inside = file.final.startswith("metadata/")
+            check.require(not inside, f"the file name {shown(file.final)} is inside metadata")
+        return staged
+
+    def _order(
+        self, committable: Committable, life: str | None, *, look: bool = False
+    ) -> TableOrder:
+        check = CommittableCheck(self, committable, life)
+        options = self.options
+        order = order_of(check, mode_of(options.schema_save_mode, options.data_save_mode))
+        name, location = where_of(order.where)
+        self._check_table_is_ours(check, name, location, look)
+        with check.sound("columns"):
+            if order.shape is not None:
+                shape = cast(dict[str, Any], order.shape)
+                wished = {**NEW_TABLE, **options.write_props, **options.create_props}
+                check.require(same_texts(wished, shape["properties"]), "it has other properties")
+                read_shape(shape)
+        return order
+
+    def _check_table_is_ours(
+        self, check: CommittableCheck, name: Sequence[str], location: str, look: bool
+    ) -> None:
+        """Refuse a table that the options do not name, or a place that is not the table's.
+
+        A catalog of folders says by itself where a table is; with `look`, others are asked, too.
+        """
+        *spaces, last = name or [""]
+        plain = not any(p in ("", ".", "..") or set(p) & set("/\0\n") for p in name)
+        ours = stands_for(self.options.namespace, ".".join(spaces)) and stands_for(
+            self.options.table, last
+        )
+        check.require(plain and ours, f"{shown('.'.join(name))} is not the table it writes")
+        if self.options.catalog_type == "hadoop" and location.startswith(("/", "file:/")):
+            path = f"/{location.removeprefix('file:').lstrip('/')}"
+            if path == place_of(self.options.warehouse).below(*name).path:
+                return
+        if not look:
+            return
+        known = self._located.get(tuple(name))
+        if known != location:
+            found = self._load(name)
+            known = self._located[tuple(name)] = found.location if found else ""
+        check.require(location == known, f"{shown(location)} is not where that table is")
 
     def _place(self, location: str) -> Location:
         return place_of(location, self.options.s3)
@@ -320,14 +388,13 @@ def _columns(table: Table, options: IcebergSinkOptions) -> tuple[Any, list[str]]
     return to_iceberg(table.columns, keys, about), partitions
 
 
-def _partitions(committable: Committable) -> Iterator[Partition]:
+def _partitions(table: str, staged: IcebergStaged) -> Iterator[Partition]:
     """Yield the partition of each file; its folder need not be the file's."""
-    staged = _staged(committable)
     for file in staged.files if staged.partitions else ():
         values = tuple(zip(staged.partitions, file.partition, strict=True))
         pairs = (f"{quote(k)}={'null' if v is None else quote(v, safe='')}" for k, v in values)
         folder = "/".join(("data", *pairs))
-        yield Partition(committable.table, staged.location, folder, values)
+        yield Partition(table, staged.location, folder, values)
 
 
 def _no_table(name: str) -> UserError:
@@ -336,10 +403,6 @@ def _no_table(name: str) -> UserError:
         " Create it, or set schema_save_mode = CREATE_SCHEMA_WHEN_NOT_EXIST.",
         code="sink.schema_missing",
     )
-
-
-def _staged(committable: Committable) -> IcebergStaged:
-    return IcebergStaged.from_plain(staged_content(IcebergSink.name, committable, VERSION))
 
 
 def _check_table(table: IcebergTable, rows: Table, options: IcebergSinkOptions) -> None:

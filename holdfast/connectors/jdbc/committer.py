@@ -7,12 +7,12 @@ same question is asked again; it waits for the old transaction to end, one way o
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 
 from holdfast.connect.sink import CommitId, Leftovers
-from holdfast.connectors.jdbc.database import LEDGER, Database, Session
+from holdfast.connectors.jdbc.database import LEDGER, Database, Session, StagedTable
 from holdfast.connectors.jdbc.opening import JdbcOrder, key_of, run_before, run_inside
 from holdfast.connectors.jdbc.query import Insert, read_insert
 from holdfast.connectors.jdbc.staged_rows import CHUNK, ORDER, PUT, StagedRows
@@ -33,14 +33,18 @@ def commit(
     staged: Sequence[Counted],
     orders: Sequence[JdbcOrder],
     attempts: int,
+    check: Callable[[Sequence[StagedTable]], None],
 ) -> None:
     """Make staged rows visible, unless that has been done, and remove the staging tables.
 
-    Before, do what the save modes say, unless their incarnation has done that.
+    Before, do what the save modes say, unless their incarnation has done that.  `check` looks
+    at the staging tables that are there, and may refuse some.
     """
     for left in reversed(range(attempts)):
         try:
             with database.session("commit") as session:
+                if staged:
+                    check(database.find_stages(session))
                 _commit(database, session, identifier, staged, orders)
                 _forget(database, session, [content for content, _ in staged])
             return

@@ -13,7 +13,7 @@ from typing import Literal
 
 from holdfast.connect.sink import CommitId, Committable
 from holdfast.connectors.jdbc.database import LEDGER, Database, Name, Session
-from holdfast.connectors.save_modes import data_exists, order_content
+from holdfast.connectors.save_modes import data_exists
 from holdfast.model.tree import Plain
 
 VERSION = 1
@@ -46,13 +46,10 @@ class JdbcOrder:
 LISTS = ("table", "statements")
 
 
-def orders_of(committables: Iterable[Committable]) -> list[JdbcOrder]:
-    """Return the save modes among committables, one for each table, always in the same order."""
+def one_for_each(orders: Iterable[JdbcOrder]) -> list[JdbcOrder]:
+    """Return the save modes, one for each table, always in the same order."""
     found: dict[Name, JdbcOrder] = {}
-    for one in (c for c in committables if c.opening):
-        content = order_content(one, VERSION)
-        fields = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
-        order = JdbcOrder(**fields)  # type: ignore[arg-type]
+    for order in orders:
         found.setdefault(order.table, order)
     return sorted(found.values(), key=lambda o: o.table)
 

@@ -3,19 +3,30 @@
 A check of a job looks at the same before it runs: nothing is created then, and nothing is changed.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from holdfast.connect.placeholders import filled_for
 from holdfast.connect.plugin import problems_of
 from holdfast.connect.sink import Opening
-from holdfast.connectors.jdbc.database import LEDGER, Database, FoundColumn, Needs, Session
+from holdfast.connectors.committables import CommittableCheck, shown
+from holdfast.connectors.jdbc.database import LEDGER, Database, FoundColumn, Name, Needs, Session
 from holdfast.connectors.jdbc.exact import changes
-from holdfast.connectors.jdbc.opening import JdbcOrder, is_opened
+from holdfast.connectors.jdbc.opening import VERSION, JdbcOrder, Mode, is_opened
 from holdfast.connectors.jdbc.options import JdbcDataSaveMode, JdbcSinkOptions
-from holdfast.connectors.jdbc.target import Target, key_of, target_of
+from holdfast.connectors.jdbc.target import Target, check_target, key_of, target_of
 from holdfast.connectors.save_modes import SchemaSaveMode, data_exists
 from holdfast.errors import HoldfastError, UserError
 from holdfast.model.table import Column, Table
+
+MODES: dict[JdbcDataSaveMode, Mode] = {
+    JdbcDataSaveMode.DROP_DATA: "clear",
+    JdbcDataSaveMode.ERROR_WHEN_DATA_EXISTS: "empty",
+    JdbcDataSaveMode.CUSTOM_PROCESSING: "script",
+}
+"""What the first commit does to a table that is not recreated."""
+
 
 FAMILIES = {
     "numbers": ("int", "serial", "numeric", "decimal", "real", "double", "float", "money", "year"),
@@ -66,20 +77,49 @@ def check_empty(database: Database, session: Session, target: Target) -> None:
 def _order(
     database: Database, options: JdbcSinkOptions, target: Target, table: Table, life: str
 ) -> JdbcOrder | None:
-    script = (options.custom_sql or "",)
     custom = options.data_save_mode is JdbcDataSaveMode.CUSTOM_PROCESSING
+    statements = (options.custom_sql or "",) if custom else ()
+    mode = _mode(options)
+    if mode == "anew":
+        statements = (_create_statement(database, options, target, table), *statements)
+    return JdbcOrder(target.table, life, mode, statements) if mode else None
+
+
+def check_order(check: CommittableCheck, options: JdbcSinkOptions, database: Database) -> JdbcOrder:
+    """Read a save mode; refuse one that would do anything but what the options say."""
+    order = check.content(JdbcOrder, VERSION)
+    check.of_life(order.life)
+    with check.sound("table"):
+        path = check_target(check, options, order.table, "")
+    check.require(options.generated, "there are no save modes where query says what rows do")
+    check.mode(order.mode, _mode(options))
+    create, *scripts = order.statements if order.mode == "anew" else ("", *order.statements)
+    custom = options.data_save_mode is JdbcDataSaveMode.CUSTOM_PROCESSING
+    script = options.custom_sql or ""
+    same = len(scripts) == custom and all(filled_for(script, path, s) for s in scripts)
+    check.require(same, f"the statements {shown(scripts)} are not custom_sql")
+    if order.mode == "anew":
+        makes = _makes(database, order.table, create)
+        check.require(makes, f"the statement {shown(create)} does not only make the table")
+    return order
+
+
+def _mode(options: JdbcSinkOptions) -> Mode | None:
+    """Return what the first commit does to a table; None if it only writes rows."""
     if options.schema_save_mode is SchemaSaveMode.RECREATE_SCHEMA:
-        more = script if custom else ()
-        create = _create_statement(database, options, target, table)
-        return JdbcOrder(target.table, life, "anew", (create, *more))
-    match options.data_save_mode:
-        case JdbcDataSaveMode.DROP_DATA:
-            return JdbcOrder(target.table, life, "clear")
-        case JdbcDataSaveMode.ERROR_WHEN_DATA_EXISTS:
-            return JdbcOrder(target.table, life, "empty")
-        case JdbcDataSaveMode.CUSTOM_PROCESSING:
-            return JdbcOrder(target.table, life, "script", script)
-    return None
+        return "anew"
+    return MODES.get(options.data_save_mode)
+
+
+def _makes(database: Database, table: Name, statement: str) -> bool:
+    """Say whether a statement is one of `_create_statement`, and nothing more."""
+    mark = re.escape(database.quote("x")[0])
+    name = f"{mark}(?:[^{mark}\0]|{mark}{mark})+{mark}"
+    kind = r"[a-z]+(?: precision)?(?:\(\d+(?:,\d+)?\))?(?: CHARACTER SET \w+ COLLATE \w+)?"
+    column = rf"{name} {kind}(?:\[\])*(?: NOT)?(?: NULL)?"
+    line = rf"(?:{column}|(?:PRIMARY KEY|UNIQUE) \({name}(?:, {name})*\))"
+    begins = re.escape(f"CREATE TABLE {database.table(table)} (")
+    return re.fullmatch(rf"{begins}{line}(?:, {line})*\)", statement) is not None
 
 
 def find_new(database: Database, options: JdbcSinkOptions, table: Table) -> list[FoundColumn]:

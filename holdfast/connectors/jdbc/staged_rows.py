@@ -1,11 +1,12 @@
 """What a commit needs to know of staged rows: plain data, kept in checkpoints."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+
+import msgspec
 
 from holdfast.connect.sink import Committable
+from holdfast.connectors.committables import Whole
 from holdfast.connectors.jdbc.database import Name
-from holdfast.connectors.save_modes import staged_content
 from holdfast.model.tree import Plain
 
 VERSION = 1
@@ -27,7 +28,7 @@ class StagedRows:
     staged: str
     """The staging table; its columns are c0, c1 and so on."""
 
-    chunks: tuple[int, ...]
+    chunks: tuple[Whole, ...]
     table: Name
     columns: tuple[str, ...]
     keys: tuple[str, ...] = ()
@@ -35,7 +36,7 @@ class StagedRows:
     query: str = ""
     """The INSERT that a user wrote, instead of columns and keys."""
 
-    width: int = 0
+    width: Whole = 0
     """How many columns were staged."""
 
     apart: bool = False
@@ -66,7 +67,5 @@ def chunk_table(staged: str, chunk: int) -> str:
 
 
 def content_of(committable: Committable) -> StagedRows:
-    """Read what `to_plain` has written.  Raises UserError for another version's."""
-    kept = staged_content("Jdbc", committable, VERSION)
-    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in kept.items()}
-    return StagedRows(**fields)
+    """Read what `to_plain` has made, in this process: what others have sent is checked first."""
+    return msgspec.convert(committable.content, StagedRows)

@@ -4,6 +4,7 @@ A task that Spark runs twice leaves two chunks; only those that Spark reports ar
 """
 
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 APART_MOST = 64
 """How many chunks of a slice may be tables of their own: a commit locks and reads them all."""
+
+
+STAGED = re.compile(STAGE + "[0-9a-f]{32}")
+"""The names of staging tables."""
 
 
 def stage_name(owner: str, number: int) -> str:

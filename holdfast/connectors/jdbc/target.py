@@ -1,12 +1,20 @@
 """What is written where: the table, its columns and keys, and how rows get into it."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from holdfast.connect.placeholders import filled_for, resolve
+from holdfast.connectors.committables import CommittableCheck, shown
 from holdfast.connectors.jdbc.database import Name
 from holdfast.connectors.jdbc.options import JdbcSinkOptions
-from holdfast.connectors.jdbc.query import Insert
+from holdfast.connectors.jdbc.query import Insert, read_insert
+from holdfast.connectors.jdbc.staged_rows import VERSION, StagedRows
 from holdfast.errors import UserError
-from holdfast.model.table import Table
+from holdfast.model.table import Table, TablePath
+
+PARTS_MAX = 8
+"""How many parts of a path are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,56 @@ def _table(options: JdbcSinkOptions, table: Table) -> Name:
         return tuple(parts[-2:])
     database = parts[-2] if len(parts) > 1 else options.database
     return (database, parts[-1]) if database and database != address.database else (parts[-1],)
+
+
+def check_target(
+    check: CommittableCheck, options: JdbcSinkOptions, table: Name, query: str
+) -> TablePath:
+    """Refuse a table, or a statement, that the options do not give; return the stream's path.
+
+    Raises ValueError where a statement cannot be read.
+    """
+    for path in _paths(check.committable.table):
+        filled = resolve(options, Table(path))
+        if options.generated:
+            known = not query and table == _table(filled, Table(path))
+        else:
+            known = filled_for(options.query or "", path, query)
+            known = known and table == read_insert(query, options.address.kind).table
+        if known:
+            return path
+    said = ".".join(table) + (f" by {query}" if query else "")
+    raise check.refusal(f"{shown(said)} is not the table it writes")
+
+
+def check_content(
+    check: CommittableCheck, options: JdbcSinkOptions, staged_name: re.Pattern[str]
+) -> StagedRows:
+    """Read staged rows; refuse what was not staged for a table of the options."""
+    content = check.content(StagedRows, VERSION)
+    with check.sound("table"):
+        check_target(check, options, content.table, content.query)
+    said = shown(content.staged)
+    check.require(bool(staged_name.fullmatch(content.staged)), f"{said} is no staging table")
+    width, places = len(content.columns), tuple[int | None, ...]()
+    if content.query:
+        places = read_insert(content.query, options.address.kind).places
+        width = len(places)
+    fits = content.width == width and {*content.keys} <= {*content.columns}
+    fits = fits and all(p is None or p < len(content.columns) for p in places)
+    check.require(fits, "its columns, keys and values do not fit each other")
+    return content
+
+
+def _paths(text: str) -> Iterator[TablePath]:
+    """Yield what a path may mean whose names may have dots in them."""
+    yield TablePath.parse(text)
+    parts = text.split(".")
+    for cut in range(min(len(parts), PARTS_MAX)):
+        above, name = parts[:cut], ".".join(parts[cut:])
+        yield TablePath(name, ".".join(above) or None)
+        if len(above) > 1:
+            yield TablePath(name, ".".join(above[:-1]), above[-1])
 
 
 def _keys(options: JdbcSinkOptions, table: Table, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.connect.plugin import PluginContext
@@ -19,17 +20,25 @@ from holdfast.connect.sink import (
     WritePreview,
     modes_in,
 )
+from holdfast.connectors.committables import Admitting, CommittableCheck, life_of_user
 from holdfast.connectors.jdbc.committer import commit, drop, sweep
 from holdfast.connectors.jdbc.database import REFUSED, Database, FoundColumn, Session, StagedTable
 from holdfast.connectors.jdbc.dialects.mysql import MySql
 from holdfast.connectors.jdbc.dialects.postgres import Postgres
 from holdfast.connectors.jdbc.load_task import Chunk
-from holdfast.connectors.jdbc.opening import is_opened, orders_of
+from holdfast.connectors.jdbc.opening import JdbcOrder, is_opened, one_for_each
 from holdfast.connectors.jdbc.options import JdbcSinkOptions
-from holdfast.connectors.jdbc.prepare import check, find_new, find_target, look_at, prepare_table
+from holdfast.connectors.jdbc.prepare import (
+    check,
+    check_order,
+    find_new,
+    find_target,
+    look_at,
+    prepare_table,
+)
 from holdfast.connectors.jdbc.staged_rows import VERSION, StagedRows, content_of
-from holdfast.connectors.jdbc.staging import is_apart, load, stage_columns, stage_name
-from holdfast.connectors.jdbc.target import Target, key_of, target_of
+from holdfast.connectors.jdbc.staging import STAGED, is_apart, load, stage_columns, stage_name
+from holdfast.connectors.jdbc.target import Target, check_content, key_of, target_of
 from holdfast.connectors.save_modes import SchemaSaveMode
 from holdfast.errors import HoldfastError, UserError, UserErrors
 from holdfast.model.table import Table
@@ -42,7 +51,7 @@ log = logging.getLogger("holdfast")
 KINDS: dict[str, type[Database]] = {"postgresql": Postgres, "mysql": MySql, "mariadb": MySql}
 
 
-class JdbcSink(Sink[JdbcSinkOptions]):
+class JdbcSink(Admitting, Sink[JdbcSinkOptions]):
     """Tables of PostgreSQL, MySQL or MariaDB.  Every row arrives once."""
 
     name = "Jdbc"
@@ -167,13 +176,15 @@ modes need `table`.
 
     def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Move staged rows into their tables, all or none."""
-        staged = [(content_of(c), c.rows) for c in committables if not c.opening]
-        orders, attempts = orders_of(committables), self.options.max_commit_attempts
-        commit(self.database, identifier, staged, orders, attempts)
+        life = life_of_user(identifier.user)
+        staged = [(self._staged(c, life), c.rows) for c in committables if not c.opening]
+        orders = one_for_each(self._order(c, life) for c in committables if c.opening)
+        check = partial(self._check_owners, identifier, committables)
+        commit(self.database, identifier, staged, orders, self.options.max_commit_attempts, check)
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staging tables."""
-        drop(self.database, [content_of(c) for c in committables if not c.opening])
+        drop(self.database, [self._staged(c) for c in committables if not c.opening])
 
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove staging tables of a job, or of former attempts of a task of it."""
@@ -184,6 +195,27 @@ modes need `table`.
         """The server, which each session connects to."""
         address = self.options.address
         return KINDS[address.kind](address, self.options.transaction_timeout_sec)
+
+    def _staged(self, committable: Committable, life: str | None = None) -> StagedRows:
+        check = CommittableCheck(self, committable, life)
+        return check_content(check, self.options, STAGED)
+
+    def _order(self, committable: Committable, life: str | None) -> JdbcOrder:
+        check = CommittableCheck(self, committable, life)
+        return check_order(check, self.options, self.database)
+
+    def _check_owners(
+        self,
+        identifier: CommitId,
+        committables: Sequence[Committable],
+        there: Sequence[StagedTable],
+    ) -> None:
+        """Refuse staging tables that another life has made."""
+        owners, life = {s.table: s.owner for s in there}, life_of_user(identifier.user)
+        for one in (c for c in committables if not c.opening):
+            owner = owners.get(content_of(one).staged)
+            if owner:
+                CommittableCheck(self, one, life).attempt(owner, spelled=False)
 
     def _write(self, rows: Rows, staged: StagedTable, life: str) -> list[Committable]:
         options, database, table = self.options_for(rows.table), self.database, rows.table

@@ -1,17 +1,35 @@
 """What a sink for tables may do once, with its first rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from holdfast.connect.sink import Committable
-from holdfast.connectors.save_modes import DataSaveMode, SchemaSaveMode, order_content
+from holdfast.connectors.committables import CommittableCheck, StagedFile
+from holdfast.connectors.lake.staging import HIDDEN
+from holdfast.connectors.save_modes import DataSaveMode, SchemaSaveMode
 from holdfast.model.tree import Plain
 
 VERSION = 1
 
 Mode = Literal["empty", "clear", "anew"]
 """Refuse a table with rows, remove the rows, or recreate the table."""
+
+
+class StagedInTable(Protocol):
+    """What one write left out of sight in the folder of a table."""
+
+    @property
+    def url(self) -> str:
+        """Where the table is."""
+
+    @property
+    def folder(self) -> str:
+        """The staging folder, below it."""
+
+    @property
+    def files(self) -> Sequence[StagedFile]:
+        """The files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +55,30 @@ class TableOrder:
         return Committable(VERSION, table, 0, 0, content, opening=True)
 
 
-def orders_of(committables: Iterable[Committable]) -> dict[str, TableOrder]:
-    """Return the save modes among committables: one for each place, the first that was given."""
-    found = [TableOrder(**order_content(c, VERSION)) for c in committables if c.opening]
-    return {order.where: order for order in reversed(found)}
+def order_of(check: CommittableCheck, given: Mode | None, place: str = "") -> TableOrder:
+    """Read what `TableOrder.committable` made; its shape is yet to be looked at.
+
+    `given` is what the options ask for, and `place` where, if they alone can tell.
+    """
+    order = check.content(TableOrder, VERSION)
+    check.of_life(order.life)
+    check.mode(order.mode, given)
+    if place:
+        check.place(order.where, place)
+    check.require(order.shape is None or order.mode == "anew", "it keeps the columns of the table")
+    return order
+
+
+def check_staged(check: CommittableCheck, staged: StagedInTable, place: str) -> None:
+    """Refuse files that were not staged for a table that is where the options say."""
+    check.place(staged.url, place)
+    check.folder(staged.folder, HIDDEN)
+    check.staged_files(staged.files, staged.folder)
+
+
+def by_place(orders: Iterable[TableOrder]) -> dict[str, TableOrder]:
+    """Return one save mode for each place, the first that was given."""
+    return {order.where: order for order in reversed(list(orders))}
 
 
 def mark_of(life: str) -> str:

@@ -10,6 +10,7 @@ A tag is a copy of its snapshot in the folder `tag`; it keeps the snapshot from 
 """
 
 import logging
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ from holdfast.connect.sink import CommitId
 from holdfast.connectors.lake.commits import TRIES, first_gone, lost, move, outrun, tag_of
 from holdfast.connectors.lake.location import Location, no_table
 from holdfast.connectors.lake.prepare import TableOrder
+from holdfast.connectors.paimon.folders import bucket_folder
+from holdfast.connectors.paimon.manifests import ADD
 from holdfast.connectors.paimon.schema import PaimonSchema
 from holdfast.connectors.paimon.snapshots import Snapshots, link_new, read_snapshot
 from holdfast.connectors.paimon.staged_files import PaimonFile, PaimonStaged
@@ -119,6 +122,23 @@ def _check_schema(
                 " again.",
                 code="sink.schema_changed",
             )
+        for file in one.files:
+            _check_place(table, file, written)
+
+
+def _check_place(table: PaimonTable, file: PaimonFile, schema: PaimonSchema) -> None:
+    """Raise UserError if readers would look for a file elsewhere, by its partition's values."""
+    try:
+        where = bucket_folder(file.entry(ADD), schema)
+    except (ValueError, LookupError, OverflowError, struct.error):
+        where = ""
+    if file.final.rpartition("/")[0] != where:
+        raise UserError(
+            f"Paimon refuses what was staged for {table.place.url}: the file {file.final} is not"
+            " in the folder of its partition. Nothing was moved. Look at the worker that ran"
+            " the task.",
+            code="sink.committable_refused",
+        )
 
 
 log = logging.getLogger("holdfast")

@@ -225,6 +225,13 @@ def _row_range(file: Record) -> tuple[int, int] | None:
     return None if first is None else (first, first + file["_ROW_COUNT"] - 1)
 
 
+def check_entry(entry: Record) -> None:
+    """Raise an error of the library, or ValueError, where a manifest cannot say this."""
+    if not set(entry["_FILE"]) <= FILE_FIELDS:
+        raise ValueError("it has fields that manifests do not have")
+    _avro().schemaless_writer(io.BytesIO(), _entry_schema(), entry)
+
+
 def check_library() -> None:
     """Raise UserError if the library that reads manifests is not installed."""
     _avro()

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from typing import Any
 
+from holdfast.connectors.committables import Whole
 from holdfast.connectors.lake.footers import ColumnStats, ParquetPart
 from holdfast.connectors.lake.partitions import value_texts
 from holdfast.connectors.paimon.binary_row import encode
@@ -33,7 +34,7 @@ class PaimonFile:
     final: str
     partition: str
     values: dict[str, str | None]
-    bucket: int
+    bucket: Whole
     buckets: int
     meta: dict[str, Any]
 
@@ -83,11 +84,6 @@ class PaimonStaged:
         plain: Plain = asdict(self)
         return plain
 
-    @classmethod
-    def from_plain(cls, stored: dict[str, Any]) -> "PaimonStaged":
-        """Read what `to_plain` wrote."""
-        return cls(**(stored | {"files": [PaimonFile(**f) for f in stored["files"]]}))
-
 
 def file_of(
     part: ParquetPart, name: str, folder: str, schema: PaimonSchema, facts: Facts
@@ -130,6 +126,18 @@ def file_of(
         bucket=bucket,
         buckets=schema.buckets,
         meta=packed(meta),
+    )
+
+
+def in_bucket(file: PaimonFile) -> bool:
+    """Say whether a file will be where readers look for one of its bucket and name."""
+    *partition, bucket, name = ["", *file.final.split("/")]
+    return (
+        bucket == f"bucket-{file.bucket}"
+        and all("=" in part for part in partition[1:])
+        and name == file.meta.get("_FILE_NAME")
+        and not file.meta.get("_EXTRA_FILES")
+        and not file.meta.get("_EXTERNAL_PATH")
     )
 
 

@@ -1,8 +1,9 @@
 """The Paimon sink."""
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.connect.library import need_library
 from holdfast.connect.plugin import PluginContext, problems_of
@@ -19,25 +20,33 @@ from holdfast.connect.sink import (
     WritePreview,
     modes_in,
 )
+from holdfast.connectors.committables import (
+    Admitting,
+    CommittableCheck,
+    same_texts,
+    shown,
+)
 from holdfast.connectors.lake.fit import fit, matched, refuse_unpartitioned
 from holdfast.connectors.lake.location import Location, look_around, no_table, refuse_unwritable
 from holdfast.connectors.lake.mark_done import MarkDone, Partition
 from holdfast.connectors.lake.prepare import (
     TableOrder,
+    by_place,
+    check_staged,
     mark_of,
     mode_of,
-    orders_of,
+    order_of,
 )
 from holdfast.connectors.lake.staging import stage_each, sweep, tables_like
 from holdfast.connectors.paimon.committer import check, commit, tag_savepoint
-from holdfast.connectors.paimon.manifests import check_library
+from holdfast.connectors.paimon.manifests import ADD, check_entry, check_library
 from holdfast.connectors.paimon.options import PaimonSinkOptions
 from holdfast.connectors.paimon.refusals import check_schema
 from holdfast.connectors.paimon.schema import PaimonSchema, new_schema
-from holdfast.connectors.paimon.staged_files import VERSION, PaimonStaged
+from holdfast.connectors.paimon.staged_files import VERSION, PaimonStaged, in_bucket
 from holdfast.connectors.paimon.staging import stage_table
 from holdfast.connectors.paimon.table import PaimonTable
-from holdfast.connectors.save_modes import SchemaSaveMode, data_exists, staged_content
+from holdfast.connectors.save_modes import SchemaSaveMode, data_exists
 from holdfast.errors import UserError
 from holdfast.model.table import Table
 from holdfast.model.tree import Plain
@@ -49,7 +58,7 @@ if TYPE_CHECKING:
 NEW_TABLE = {"file.format": "parquet"}
 
 
-class PaimonSink(Sink[PaimonSinkOptions]):
+class PaimonSink(Admitting, Sink[PaimonSinkOptions]):
     """Tables of Paimon.  Rows are added or, where the table has a primary key, replaced by it."""
 
     name = "Paimon"
@@ -155,8 +164,8 @@ table (`paimon.table.write-props`), where Paimon has them.
 
     def commit(self, identifier: CommitId, committables: Sequence[Committable]) -> None:
         """Name staged files in the next snapshots of their tables."""
-        staged = [_staged(c) for c in committables if not c.opening]
-        orders = orders_of(committables)
+        staged, given = self._read(identifier, committables)
+        orders = by_place(given)
         urls = dict.fromkeys([*orders, *(s.url for s in staged)])
         tables = {url: [s for s in staged if s.url == url] for url in urls}
         for url, part in tables.items():
@@ -166,7 +175,7 @@ table (`paimon.table.write-props`), where Paimon has them.
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove staged files."""
-        for one in (_staged(c) for c in committables if not c.opening):
+        for one in [self._staged(c) for c in committables if not c.opening]:
             Location(one.url).remove(one.folder)
 
     @property
@@ -181,12 +190,36 @@ table (`paimon.table.write-props`), where Paimon has them.
                 tag_savepoint(place, commit.identifier, self.context.job_id)
         if self.options.marks.mark_done is None:
             return state
-        touched = {p: None for c in commit.committables for p in _partitions(c)}
+        touched = {p: None for found in self._heard(commit) for p in _partitions(*found)}
         return MarkDone(self.options.marks, Location).after_commit(commit, touched, state)
 
     def sweep(self, leftovers: Leftovers) -> None:
         """Remove what is staged for a job, or for former attempts of a task of it."""
         sweep(self.options.place, leftovers)
+
+    def _staged(self, committable: Committable, life: str | None = None) -> PaimonStaged:
+        check = CommittableCheck(self, committable, life)
+        staged = check.content(PaimonStaged, VERSION)
+        check_staged(check, staged, self.options.place.plain_url)
+        for file in staged.files:
+            check.require(in_bucket(file), f"{shown(file.final)} is no file of its bucket")
+            with check.sound(f"manifest entry of {shown(file.final)}"):
+                check_entry(file.entry(ADD))
+        return staged
+
+    def _order(self, committable: Committable, life: str | None) -> TableOrder:
+        check = CommittableCheck(self, committable, life)
+        options = self.options
+        mode = mode_of(options.schema_save_mode, options.data_save_mode)
+        wished = {"bucket": "-1", **NEW_TABLE, **options.write_props}
+        order = order_of(check, mode, options.place.plain_url)
+        with check.sound("columns"):
+            if order.shape is not None:
+                schema = PaimonSchema(cast(dict[str, Any], order.shape))
+                check_schema(schema, "it")
+                check.require(same_texts(wished, schema.options), "it has other options")
+                json.dumps([schema.mark, schema.is_left_by(schema)])
+        return order
 
     def _prepare(
         self, table: Table, options: PaimonSinkOptions, opening: Opening, make: bool = True
@@ -285,17 +318,12 @@ table (`paimon.table.write-props`), where Paimon has them.
             )
 
 
-def _partitions(committable: Committable) -> Iterator[Partition]:
+def _partitions(table: str, staged: PaimonStaged) -> Iterator[Partition]:
     """Yield the partition of each file."""
-    staged = _staged(committable)
     for file in staged.files:
         where = file.final.rpartition("/bucket-")[0]
         if file.values:
-            yield Partition(committable.table, staged.url, where, tuple(file.values.items()))
-
-
-def _staged(committable: Committable) -> PaimonStaged:
-    return PaimonStaged.from_plain(staged_content(PaimonSink.name, committable, VERSION))
+            yield Partition(table, staged.url, where, tuple(file.values.items()))
 
 
 def _check_table(table: PaimonTable, rows: Table, options: PaimonSinkOptions) -> None:

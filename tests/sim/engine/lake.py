@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from holdfast.core.gather import StagedCommittable
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.master.ports import BlobBad, CommitHookRequest, CommitRequest, Incarnation, TableState
 
@@ -153,6 +154,9 @@ class SimTables:
         removed = table.shown
         table.gone |= {*removed}
         self.world.note("removed", table=sink, files=removed)
+
+    async def admit(self, life: Incarnation, staged: tuple[StagedCommittable, ...]) -> None:
+        """Believe every worker."""
 
     async def read(self, order: CommitRequest) -> TableState:
         """Return a table's version and what a user has committed."""

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -122,7 +123,7 @@ def test_the_number_outlives_the_snapshot_and_the_property(world: World) -> None
 
 
 def test_of_two_on_the_same_state_one_is_refused(world: World) -> None:
-    made = IcebergStaged.from_plain(world.stage().content)
+    made = msgspec.convert(world.stage().content, IcebergStaged)
     old, new = world.table(), world.table()
     world.sink()._place(made.location).move(made.files[0].staged, made.files[0].final)
     assert new.add(CommitId("u", 1), made.files, made.location)
@@ -265,7 +266,7 @@ def test_a_catalog_in_a_database(sql_world: World) -> None:
     one, two = sql_world.stage(), sql_world.stage()
     for _ in range(2):
         sql_world.sink().commit(CommitId("u", 1), [one])
-    old, staged = sql_world.table(), IcebergStaged.from_plain(two.content)
+    old, staged = sql_world.table(), msgspec.convert(two.content, IcebergStaged)
     sql_world.sink().commit(CommitId("u", 2), [two])
     assert not old.add(CommitId("u", 2), staged.files, staged.location)
     assert sql_world.ids() == [1, 2]
@@ -286,9 +287,9 @@ def test_leftovers_go_from_every_table_that_placeholders_name(
     sink = one.sink(namespace="${database_name}", table="${table_name}")
     sink.sweep(Leftovers("7", "i2"))
     place = Path(one.table().place.path)
-    assert (place / str(IcebergStaged.from_plain(dead.content).folder)).exists()
+    assert (place / str(msgspec.convert(dead.content, IcebergStaged).folder)).exists()
     sink.sweep(Leftovers("7", "i1"))
-    assert not (place / str(IcebergStaged.from_plain(dead.content).folder)).exists()
+    assert not (place / str(msgspec.convert(dead.content, IcebergStaged).folder)).exists()
     assert one.ids() == [2]
 
 

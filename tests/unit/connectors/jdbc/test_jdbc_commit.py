@@ -29,10 +29,10 @@ TABLE = Table(TablePath("t", "shop"), (Column("id", Type("bigint")), Column("v",
 
 def stage(
     sink: JdbcSink, spark: SparkSession, ids: range, number: int = 1, path: str = "shop.t",
-    attempt: int = 1,
+    attempt: int = 1, life: str = "i",
 ) -> list[Committable]:  # fmt: skip
     frame = spark.range(ids.start, ids.stop, 1, 2).selectExpr("id", "concat('v', id) AS v")
-    staging = Staging("1", "task", attempt, number, "i")
+    staging = Staging("1", "task", attempt, number, life)
     return list(sink.write(Tables([Rows.of(path, frame)]), staging))
 
 
@@ -195,7 +195,7 @@ def test_a_table_is_made_anew_with_its_first_rows(server: Server, spark: SparkSe
     assert ids(server) == [0, 1, 2, 3]
     later = anew()
     assert later.prepare([TABLE], Opening("1.y", known, known)) == []
-    one.commit(CommitId("1.y.1.s", 1), stage(later, spark, range(4, 6), attempt=3))
+    one.commit(CommitId("1.y.1.s", 1), stage(later, spark, range(4, 6), attempt=3, life="y"))
     assert ids(server) == [0, 1, 2, 3, 4, 5]
 
 

@@ -26,6 +26,7 @@ MARK: dict[str, Any] = {
     "mark_done": Actions((Action.SUCCESS_FILE,)),
     "end_input_to_done": True,
 }
+LOCAL, LAKE = ".holdfast/7.i-t-a1-s1-t0", "_holdfast/7.i-t-a1-s1-t0"
 VALUES = ("2024-05-01", "a b/ö", None)
 
 
@@ -59,8 +60,8 @@ def test_files_are_marked_in_their_folders(
         ),
         CONTEXT,
     )  # fmt: skip
-    files = tuple((f".holdfast/s/{n}", f"{folder}/{n}.csv") for n, folder in enumerate(folders))
-    staged = LocalStaged(str(tmp_path), ".holdfast/s", (*files, (".holdfast/s/9", "top.csv")))
+    files = tuple((f"{LOCAL}/{n}", f"{folder}/{n}.csv") for n, folder in enumerate(folders))
+    staged = LocalStaged(str(tmp_path), LOCAL, (*files, (f"{LOCAL}/9", "top.csv")))
     assert marked(sink, tmp_path, committable(staged.to_plain())) == folders
 
 
@@ -68,22 +69,24 @@ def test_delta_marks_beside_the_files(tmp_path: Path) -> None:
     sink = DeltaSink(DeltaSinkOptions(path=str(tmp_path), **MARK), CONTEXT)
     places = ("dt=2024-05-01", "partition=0815", "dt=__HIVE_DEFAULT_PARTITION__")
     files = [
-        DeltaFile(f"_holdfast/s/{n}", f"{place}/{n}.parquet", 1, 1, {"dt": value}, "{}")
+        DeltaFile(f"{LAKE}/{n}", f"{place}/{n}.parquet", 1, 1, {"dt": value}, "{}")
         for n, (place, value) in enumerate(zip(places, VALUES, strict=True))
     ]
-    staged = DeltaStaged(str(tmp_path), "_holdfast/s", "{}", ["dt"], files)
+    staged = DeltaStaged(str(tmp_path), LAKE, "{}", ["dt"], files)
     assert marked(sink, tmp_path, committable(staged.to_plain())) == sorted(places)
 
 
 def test_iceberg_marks_below_data(tmp_path: Path) -> None:
-    catalog = {"type": "hadoop", "warehouse": tmp_path.as_uri()}
-    sink = IcebergSink(IcebergSinkOptions(catalog=catalog, table="t", **MARK), CONTEXT)
+    catalog, place = {"type": "hadoop", "warehouse": tmp_path.as_uri()}, tmp_path / "db" / "t"
+    sink = IcebergSink(
+        IcebergSinkOptions(catalog=catalog, namespace="db", table="t", **MARK), CONTEXT
+    )
     files = [
-        IcebergFile(f"_holdfast/s/{n}", f"data/{n}", 1, 1, [value], [], {}, {}, {}, {}, {})
+        IcebergFile(f"{LAKE}/{n}", f"data/{n}", 1, 1, [value], [], {}, {}, {}, {}, {})
         for n, value in enumerate(VALUES)
     ]
-    staged = IcebergStaged(["db", "t"], str(tmp_path), "_holdfast/s", 0, {}, True, files, ["dt"])
-    found = marked(sink, tmp_path, committable(staged.to_plain()))
+    staged = IcebergStaged(["db", "t"], str(place), LAKE, 0, {}, True, files, ["dt"])
+    found = marked(sink, place, committable(staged.to_plain()))
     assert found == ["data/dt=2024-05-01", "data/dt=a%20b%2F%C3%B6", "data/dt=null"]
 
 

@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from holdfast.connect.sink import CommitId
@@ -47,7 +48,7 @@ def test_a_repeated_commit_changes_nothing_even_if_files_were_taken_away(tmp_pat
     one = staged(tmp_path, "s1", {"a.txt": "1", "b.txt": "2"})
     commit(ONE, [one])
     (tmp_path / "a.txt").unlink()
-    commit(ONE, [StagedFiles.from_plain(json.loads(json.dumps(one.to_plain())))])
+    commit(ONE, [msgspec.convert(json.loads(json.dumps(one.to_plain())), StagedFiles)])
     assert visible(tmp_path) == {"b.txt": "2"}
 
 

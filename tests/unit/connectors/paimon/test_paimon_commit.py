@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,6 +21,7 @@ from holdfast.connectors.paimon.staged_files import (
     PaimonFile,
     PaimonStaged,
     file_of,
+    packed,
 )
 from holdfast.connectors.paimon.table import PaimonTable
 from holdfast.connectors.paimon.writer import PaimonSink
@@ -69,7 +71,7 @@ def staged(warehouse: Path, *numbers: int) -> list[Committable]:
 
 
 def files_of(made: Sequence[Committable]) -> list[PaimonFile]:
-    return [file for one in made for file in PaimonStaged.from_plain(one.content).files]
+    return [file for one in made for file in msgspec.convert(one.content, PaimonStaged).files]
 
 
 def loaded(warehouse: Path) -> PaimonTable:
@@ -278,8 +280,15 @@ def test_partitions_are_marked_as_the_table_options_say(tmp_path: Path) -> None:
     assert one.listens
     table = Table(TablePath.parse(PLACE), (*TABLE.columns, Column("x", Type("string"))))
     one.prepare([table])
-    content = PaimonStaged(str(folder(tmp_path)), "_holdfast/x", 0, "m", [
-        PaimonFile("a", "id=3/bucket-0/data-1.parquet", "", {"id": "3"}, 0, -1, {}),
+    none = {"_MIN_VALUES": b"", "_MAX_VALUES": b"", "_NULL_COUNTS": []}
+    meta = packed({
+        "_FILE_NAME": "data-1.parquet", "_FILE_SIZE": 1, "_ROW_COUNT": 1, "_MIN_KEY": b"",
+        "_MAX_KEY": b"", "_KEY_STATS": none, "_VALUE_STATS": none, "_MIN_SEQUENCE_NUMBER": 0,
+        "_MAX_SEQUENCE_NUMBER": 0, "_SCHEMA_ID": 0, "_LEVEL": 0, "_EXTRA_FILES": [],
+    })  # fmt: skip
+    where = "_holdfast/7.i1-t-a1-s1-t0"
+    content = PaimonStaged(str(folder(tmp_path)), where, 0, "m", [
+        PaimonFile(f"{where}/a", "id=3/bucket-0/data-1.parquet", "", {"id": "3"}, 0, -1, meta),
     ])  # fmt: skip
     made = (Committable(VERSION, PLACE, 1, 1, content.to_plain()),)
     state = one.listen(CommitEvent(CommitId("u", 1), made), None)
