@@ -35,7 +35,7 @@ from holdfast.core.job import JobRecord, JobStatus
 from holdfast.core.machine import Event
 from holdfast.core.pipeline import ACTIVE, PipelineFailed, PipelineRecord, step, wanted
 from holdfast.core.task import TaskFailed
-from holdfast.errors import Fenced, OutcomeUnknown, Unavailable
+from holdfast.errors import Fenced, OutcomeUnknown, Unavailable, UserError
 from holdfast.master import checkpoint_content, commit_loop, health
 from holdfast.master.event_log import EventHistory, Moment, trail_key
 from holdfast.master.leader_store import LeaderStore
