@@ -186,4 +186,4 @@ def cluster(
     for line in (*trouble_lines(found), *leaving_lines(found)):
         typer.echo(line)
     for job_id, reason in found.set_aside.items():
-        typer.echo(f"set aside: job {job_id}: {reason}")
+        typer.echo(f"unreadable: job {job_id}: {reason}")

@@ -126,7 +126,7 @@ async def record_of_the_end_is_damaged(s: Scene) -> None:
     await s.saw(moments.elected)
     await s.until(lambda: bool(s.world.leader()) and bool(s.leader().quarantined))
     said = await s.ask(lambda leader: leader.cancel("j"))
-    s.claim("set aside" in said, f"the answer was {said}")
+    s.claim("unreadable" in said, f"the answer was {said}")
     await s.saw(moments.gone("k"))
     s.ends("FINISHED", job="k")
     s.world.store.items["pipeline/j/0001"] = item

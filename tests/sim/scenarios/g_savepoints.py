@@ -200,10 +200,19 @@ async def savepoint_is_damaged(s: Scene) -> None:
     whole(s, "i1", "i3")
 
 
+def _is_of_savepoint(s: Scene, barrier: Barrier) -> bool:
+    pending = s.pipeline(number=barrier.key.pipeline).checkpoints.pending
+    return (
+        pending is not None
+        and pending.number == barrier.number
+        and pending.kind is CheckpointKind.SAVEPOINT
+    )
+
+
 @window("G10", PAIR)
 async def savepoint_of_one_pipeline_fails(s: Scene) -> None:
     await s.saw(moments.pipeline(moments.complete(1)))
-    s.tap("drop", Barrier, lambda m: m.key.pipeline == 2 and m.kind is CheckpointKind.SAVEPOINT)
+    s.tap("drop", Barrier, lambda m: m.key.pipeline == 2 and _is_of_savepoint(s, m))
     await save(s)
     await s.saw(moments.pipeline(lambda p: p.savepoint and p.savepoint.number))
     await s.saw(lambda e: moments.job("RUNNING")(e) and "savepoint" in e["record"].reason)
