@@ -224,7 +224,7 @@ def deploy_key_without_the_life() -> Iterator[None]:
         job = self.jobs.get(key.job)
         return None if job is None or job.terminal else job.pipelines.get(key.pipeline)
 
-    with swapped(PipelineKeeper, "task_key", key), swapped(Cabinet, "_find", find):
+    with swapped(PipelineKeeper, "task_key", key), swapped(Cabinet, "find", find):
         yield
 
 
