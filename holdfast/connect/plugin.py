@@ -31,6 +31,9 @@ class PluginContext:
     batches: bool = True
     """Whether rows may travel as Arrow batches (`Rows.batches`)."""
 
+    life: str = ""
+    """Which incarnation of which job it is (`life_of`); empty where none runs."""
+
 
 def problems_of(*asks: Callable[[], object]) -> Iterator[str]:
     """Call everything and yield what is refused, so that all problems are reported at once."""

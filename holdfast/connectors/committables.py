@@ -82,6 +82,20 @@ class CommittableCheck:
         if not holds:
             raise self.refusal(what)
 
+    @property
+    def is_former(self) -> bool:
+        """Whether a former incarnation staged it, whose unfinished commits this one makes.
+
+        The options may have changed since.  That incarnation's leader compared it with the options
+        of its own job file when the worker answered, and has kept it in a checkpoint.
+        """
+        own = self.sink.context.life
+        return bool(own) and self.life is not None and self.life != own
+
+    def require_option(self, holds: bool, what: str) -> None:
+        """Refuse what the options do not give, unless it is a former incarnation's."""
+        self.require(holds or self.is_former, what)
+
     def content(self, kind: type[T], version: int) -> T:
         """Return the content, which must be of this version and of these types."""
         if self.committable.version != version:
@@ -109,9 +123,9 @@ class CommittableCheck:
 
     def place(self, said: str, template: str) -> None:
         """Refuse a place that the options do not give."""
-        known = bool(template) and "\0" not in said and len(said) <= PATH_MAX
-        known = known and stands_for(template, said, _is_reserved)
-        self.require(known, f"{shown(said)} is not where it writes ({shown(template)})")
+        self.require("\0" not in said and len(said) <= PATH_MAX, f"{shown(said)} is no place")
+        known = bool(template) and stands_for(template, said, _is_reserved)
+        self.require_option(known, f"{shown(said)} is not where it writes ({shown(template)})")
 
     def of_life(self, life: str) -> None:
         """Refuse an order of another life than the one that commits."""
@@ -119,7 +133,7 @@ class CommittableCheck:
 
     def mode(self, said: str, given: str | None) -> None:
         """Refuse a save mode that the options do not ask for."""
-        self.require(
+        self.require_option(
             given is not None and said == given,
             f"the save mode {shown(said)} is not what the job file asks for ({given or 'none'})",
         )

@@ -67,7 +67,7 @@ class TransformSelection:
 
 
 def context_for(
-    job: JobPlan, task: TaskPlan, stage: Stage, job_id: str, allow_python: bool
+    job: JobPlan, task: TaskPlan, stage: Stage, job_id: str, allow_python: bool, life: str = ""
 ) -> PluginContext:
     """Return where a stage's plug-in runs as part of a task."""
     periodic = job.mode is Mode.STREAMING or job.checkpoint_interval_ms is not None
@@ -81,6 +81,7 @@ def context_for(
         allow_python=allow_python,
         output=stage.output,
         batches=not _wants_frames(dict(job.spark)),
+        life=life,
     )
 
 

@@ -175,7 +175,9 @@ class SinkTables:
             for stage in (job.stage(s) for s in task.stages if s not in found):
                 if stage.role is not Role.SINK:
                     continue
-                context = context_for(job, task, stage, life.job, allow_python)
+                context = context_for(
+                    job, task, stage, life.job, allow_python, life_of(life.job, life.incarnation)
+                )
                 sink = build_plugin(stage, self.registry, context)
                 assert isinstance(sink, Sink)
                 found[stage.id] = sink

@@ -154,7 +154,7 @@ file_format_type = parquet
         check.folder(staged.folder, HIDDEN)
         check.files(staged.files, staged.folder)
         replaces = self.options.format is FileFormat.BINARY
-        check.require(staged.replace == replaces, "only copies of files replace files")
+        check.require_option(staged.replace == replaces, "only copies of files replace files")
         return staged
 
     def _order(self, committable: Committable, life: str | None) -> FolderOrder:

@@ -250,7 +250,9 @@ What a row holds in each type, and what is refused: [Values](../values.md#lake-t
             if order.shape is not None:
                 shape = cast(dict[str, Any], order.shape)
                 wished = {**NEW_TABLE, **options.write_props, **options.create_props}
-                check.require(same_texts(wished, shape["properties"]), "it has other properties")
+                check.require_option(
+                    same_texts(wished, shape["properties"]), "it has other properties"
+                )
                 read_shape(shape)
         return order
 
@@ -266,7 +268,9 @@ What a row holds in each type, and what is refused: [Values](../values.md#lake-t
         ours = stands_for(self.options.namespace, ".".join(spaces)) and stands_for(
             self.options.table, last
         )
-        check.require(plain and ours, f"{shown('.'.join(name))} is not the table it writes")
+        named = shown(".".join(name))
+        check.require(plain, f"{named} is no name of a table")
+        check.require_option(ours, f"{named} is not the table it writes")
         if self.options.catalog_type == "hadoop" and location.startswith(("/", "file:/")):
             path = f"/{location.removeprefix('file:').lstrip('/')}"
             if path == place_of(self.options.warehouse).below(*name).path:

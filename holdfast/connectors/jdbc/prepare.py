@@ -91,13 +91,13 @@ def check_order(check: CommittableCheck, options: JdbcSinkOptions, database: Dat
     check.of_life(order.life)
     with check.sound("table"):
         path = check_target(check, options, order.table, "")
-    check.require(options.generated, "there are no save modes where query says what rows do")
+    check.require_option(options.generated, "there are no save modes where query says what rows do")
     check.mode(order.mode, _mode(options))
     create, *scripts = order.statements if order.mode == "anew" else ("", *order.statements)
     custom = options.data_save_mode is JdbcDataSaveMode.CUSTOM_PROCESSING
     script = options.custom_sql or ""
     same = len(scripts) == custom and all(filled_for(script, path, s) for s in scripts)
-    check.require(same, f"the statements {shown(scripts)} are not custom_sql")
+    check.require_option(same, f"the statements {shown(scripts)} are not custom_sql")
     if order.mode == "anew":
         makes = _makes(database, order.table, create)
         check.require(makes, f"the statement {shown(create)} does not only make the table")

@@ -120,6 +120,8 @@ def check_target(
             known = known and table == read_insert(query, options.address.kind).table
         if known:
             return path
+    if check.is_former:
+        return TablePath.parse(check.committable.table)
     said = ".".join(table) + (f" by {query}" if query else "")
     raise check.refusal(f"{shown(said)} is not the table it writes")
 

@@ -217,7 +217,7 @@ table (`paimon.table.write-props`), where Paimon has them.
             if order.shape is not None:
                 schema = PaimonSchema(cast(dict[str, Any], order.shape))
                 check_schema(schema, "it")
-                check.require(same_texts(wished, schema.options), "it has other options")
+                check.require_option(same_texts(wished, schema.options), "it has other options")
                 json.dumps([schema.mark, schema.is_left_by(schema)])
         return order
 
