@@ -1,24 +1,29 @@
-"""Run a job in this process, from its file to its exit code."""
+"""Run a job in this process, from its file to its exit code: progress, Ctrl-C and SIGTERM."""
 
 import importlib
+import signal
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rich.live import Live
+from rich.table import Table as Grid
 
 from holdfast.cli.closing import show_closing, steps_after_run
 from holdfast.cli.job_file import checked, read_tree, spark_settings
 from holdfast.cli.logs import event, log, logging_to
-from holdfast.cli.signals import Signals
-from holdfast.cli.terminal import Progress, screen, show_warnings
+from holdfast.cli.terminal import human_bytes, screen, show_warnings
 from holdfast.connect.checks import CheckReport
 from holdfast.connect.registry import Registry
 from holdfast.errors import HoldfastError
 from holdfast.files import state_dir
 from holdfast.plan.record import JobSource
-from holdfast.process.run_outcome import RunOutcome, RunStatus, admit
+from holdfast.process.run_outcome import RunOutcome, RunStatus, RunView, admit
 from holdfast.process.run_result import RunResult, result_of
 from holdfast.spark import session, startup_cache
 from holdfast.worker.attempt import WorkerRuntime
@@ -28,6 +33,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from holdfast.process.local_run import LocalCluster
+
+
+PLAIN_EVERY_S = 10.0
+LIVE_EVERY_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,47 @@ class Launch:
     json_log: bool = False
     box: bool = False
     log_file: Path | None = None
+
+
+class Signals:
+    """While entered, a signal asks for the end of the job; until `cancel` is set there is none.
+
+    Till then a signal is only noted, and `check` ends the command: to raise in the middle of
+    anything would lose a process just started, or leave Python's own locks held.  Asked twice,
+    the command ends at once, with `SystemExit`.
+    """
+
+    def __init__(self) -> None:
+        self.cancel: Callable[[], None] | None = None
+        self.asked = 0
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> "Signals":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._hear)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def check(self) -> None:
+        """End the command if a signal has come meanwhile."""
+        if self.asked:
+            sys.exit(self.code())
+
+    def code(self) -> int:
+        """Return the exit code of a job that was cancelled."""
+        return 128 + (self.asked or signal.SIGINT)
+
+    def _hear(self, number: int, _frame: FrameType | None) -> None:
+        asked, self.asked = self.asked, number
+        if self.cancel is None:
+            return
+        if asked:
+            sys.exit(128 + number)
+        screen.print("Cancelling; what is not committed is dropped. Press again to leave at once.")
+        self.cancel()
 
 
 def launch(asked: Launch) -> int:
@@ -145,3 +195,73 @@ def _say(message: str) -> None:
 def _new_id() -> str:
     """Return an id that sorts by time and looks like SeaTunnel's: 18 digits."""
     return str(time.time_ns())[:18]
+
+
+class WatchedRun(Protocol):
+    """A job that can be watched."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait at most so long; say whether it has ended."""
+
+    def view(self) -> RunView:
+        """Return how far it has come."""
+
+
+class Progress:
+    """Rows, rows a second and bytes for each table, while a job runs.
+
+    A live table on a terminal; a line every ten seconds where output goes to a file.
+    """
+
+    def __init__(self, run: WatchedRun, *, quiet: bool) -> None:
+        self.run = run
+        self.quiet = quiet
+        self.started_s = time.monotonic()
+        self.said_s = self.started_s
+        self.live = Live(console=screen, transient=True, refresh_per_second=4)
+
+    def __enter__(self) -> "Progress":
+        if screen.is_terminal and not self.quiet:
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live.is_started:
+            self.live.stop()
+
+    def wait(self) -> None:
+        """Show progress until the job has ended."""
+        while not self.run.wait(LIVE_EVERY_S):
+            if self.quiet:
+                continue
+            if self.live.is_started:
+                self.live.update(self._grid(self.run.view()))
+            elif time.monotonic() - self.said_s >= PLAIN_EVERY_S:
+                self.said_s = time.monotonic()
+                screen.print(self._line(self.run.view()))
+
+    def _rate(self, rows: int) -> float:
+        return rows / max(time.monotonic() - self.started_s, 0.001)
+
+    def _line(self, now: RunView) -> str:
+        read = now.read + now.moving.rows_in
+        written = now.rows_written + now.moving.rows_out
+        rejected = f" rejected {now.rejected:,}," if now.rejected else ""
+        return (
+            f"{now.name}: read {read:,} rows,{rejected} written {written:,},"
+            f" committed {now.committed:,} ({self._rate(written):,.0f} rows/s)"
+        )
+
+    def _grid(self, now: RunView) -> Grid:
+        grid = Grid(title=self._line(now), title_justify="left", box=None, pad_edge=False)
+        for name in ("sink", "table", "rows", "rows/s", "size"):
+            left = name in ("sink", "table")
+            grid.add_column(name, justify="left" if left else "right", style="cyan")
+        for (sink, table), (rows, size) in sorted(now.written.items()):
+            grid.add_row(sink, table, f"{rows:,}", f"{self._rate(rows):,.0f}", human_bytes(size))
+        moving = now.moving
+        if moving.rows_out or moving.rows_in:
+            rows = moving.rows_out or moving.rows_in
+            moved = human_bytes(moving.bytes_out or moving.bytes_in)
+            grid.add_row("", "moving now", f"{rows:,}", f"{self._rate(rows):,.0f}", moved)
+        return grid

@@ -7,8 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from holdfast.cli.closing import show_closing
-from holdfast.cli.launch import Launch, run_here
-from holdfast.cli.signals import Signals
+from holdfast.cli.launch import Launch, Signals, run_here
 from holdfast.process.run_result import RunResult
 
 

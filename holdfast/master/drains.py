@@ -1,4 +1,4 @@
-"""Workers that are to be free of tasks: drained by an operator, or leaving of their own accord.
+"""Place tasks on workers, and keep workers free of them: drained by an operator, or leaving.
 
 An operator's wish is kept in the store by the worker's name, so that it outlives leaders and that
 worker's restarts; a worker that was asked to end says so in every heartbeat.  Tasks move one
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from holdfast.core.machine import Event
 from holdfast.core.pipeline import may_move
-from holdfast.core.placement import Waits, Wanted
-from holdfast.core.task import TaskMoves, TaskRecord, WorkerId
+from holdfast.core.placement import Placed, Waits, Wanted, place
+from holdfast.core.task import TaskMoves, TaskPlaced, TaskRecord
 from holdfast.errors import UserError
 from holdfast.master.leader_store import LeaderStore
 from holdfast.wire.messages import Heartbeat, TaskKey
@@ -55,8 +56,15 @@ class Drains:
         except msgspec.DecodeError as error:
             log.warning("no worker counts as drained: %s cannot be read: %s", DRAINS, error)
 
-    async def wish(self, worker: str, *, drained: bool) -> None:
+    async def wish(self, leader: "Leader", worker: str, *, drained: bool) -> None:
         """Make it durable that a worker is to be drained, or no more."""
+        known = any(s.hello.worker == worker for s in leader.crew.seen.values())
+        if drained and not known and worker not in self.names:
+            there = ", ".join(sorted(s.hello.worker for s in leader.crew.seen.values()))
+            raise UserError(
+                f"There is no worker {worker} in contact. These are: {there or 'none'}.",
+                code="worker.unknown",
+            )
         async with self._one_at_a_time:
             await self._wish(worker, drained=drained)
 
@@ -112,8 +120,7 @@ class Drains:
     def note(self, leader: "Leader", waits: tuple[Waits, ...]) -> None:
         """Note the tasks for which no other worker has room."""
         for wait in waits:
-            keeper = leader.jobs[wait.wanted.job].pipelines[wait.wanted.pipeline]
-            key = keeper.task_key(wait.wanted.task)
+            key = _part(leader, wait.wanted).task_key(wait.wanted.task)
             self.stays[key] = f"no other worker has room for it: {wait.why}"
 
     def undone(
@@ -139,7 +146,45 @@ class Drains:
         return all(self.stays.get(key, "").startswith("no other worker") for key in on)
 
 
-def moves(task: TaskRecord, to: WorkerId) -> TaskMoves:
-    """Return the order to move."""
-    assert task.place
-    return TaskMoves(task.id, task.attempt, task.place, to)
+async def place_tasks(leader: "Leader") -> bool:
+    """Place every task that waits or is to move; say whether to look again at once."""
+    drains = leader.drains
+    jobs = dict.fromkeys(k.state.job for k in leader.roster.waiting.values())
+    wanted = [w for j in jobs if not leader.jobs[j].terminal for w in leader.jobs[j].wanted()]
+    draining = drains.incarnations(leader)
+    wanted += drains.wanted(leader, draining)
+    rooms = leader.crew.rooms(leader.roster.taken(), draining) if wanted else []
+    placed, waits = place(wanted, rooms) if wanted else ((), ())
+    still = [w for w in waits if not w.wanted.moving]
+    leader.waits = {_part(leader, w.wanted).task_key(w.wanted.task): w.why for w in still}
+    drains.note(leader, tuple(w for w in waits if w.wanted.moving))
+    again = False
+    for choice in placed:
+        again |= not await _put(leader, choice)
+    for keeper, stays in list(drains.undone(leader, draining)):
+        await keeper.handle(stays)
+    return again
+
+
+async def _put(leader: "Leader", choice: Placed) -> bool:
+    """Make a choice durable; False if its worker has begun to drain meanwhile."""
+    drains = leader.drains
+    if choice.place.incarnation in drains.incarnations(leader):
+        return False
+    wanted, keeper = choice.wanted, _part(leader, choice.wanted)
+    event: Event = TaskPlaced(wanted.task, wanted.attempt, choice.place)
+    if wanted.moving:
+        task = next((t for t in keeper.state.tasks if t.id == wanted.task), None)
+        if task is None or task.place is None or task.attempt != wanted.attempt:
+            return True
+        event = TaskMoves(task.id, task.attempt, task.place, choice.place)
+    drains.placing = choice.place.incarnation
+    try:
+        await keeper.handle(event)
+    finally:
+        drains.placing = ""
+    return True
+
+
+def _part(leader: "Leader", wanted: Wanted) -> "PipelineKeeper":
+    return leader.jobs[wanted.job].pipelines[wanted.pipeline]

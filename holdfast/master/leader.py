@@ -4,7 +4,7 @@ Taking over is nothing special: the records are loaded, and each keeper does wha
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -12,11 +12,9 @@ from holdfast.core.completion import SourceEnded
 from holdfast.core.job import JobCancelRequested, JobRecord, JobSavepointRequested, JobStatus
 from holdfast.core.machine import Event
 from holdfast.core.pipeline import PipelineRecord
-from holdfast.core.placement import Placed, Wanted, place
 from holdfast.core.saved_state import Saved
 from holdfast.core.task import (
     TaskFailed,
-    TaskPlaced,
     TaskRecord,
     TaskStarted,
     TaskStatus,
@@ -25,18 +23,25 @@ from holdfast.core.task import (
 )
 from holdfast.errors import Fenced, Unavailable, UserError
 from holdfast.master.accept import JobStart, accept
-from holdfast.master.drains import moves
-from holdfast.master.health import HealthReport, Ill
-from holdfast.master.job_keeper import JobKeeper
-from holdfast.master.kept_records import Cabinet
+from holdfast.master.drains import Drains, place_tasks
+from holdfast.master.health import HealthReport, Ill, newest
+from holdfast.master.job_keeper import JobKeeper, load_trails
 from holdfast.master.leader_store import LeaderStore
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.records import (
+    GRAVE,
+    R,
     RecordUnreadable,
+    decode,
+    grave_key,
+    job_key,
+    pipeline_key,
 )
 from holdfast.master.retention import trim
+from holdfast.master.saved_states import Vault
 from holdfast.master.wait import unhurried
-from holdfast.master.worker_registry import hangs
+from holdfast.master.worker_registry import Roster, WorkerRegistry, hangs
+from holdfast.store.contract import Item
 from holdfast.wire.messages import (
     BarrierAck,
     Heartbeat,
@@ -57,11 +62,22 @@ BURIED_MAX = 200
 """So many jobs may be buried before the history is read, to forget the oldest."""
 
 
-class Leader(Cabinet):
-    """Everything one master does while it leads in one term."""
+class Leader:
+    """Everything one master does while it leads in one term, on all records and their keepers."""
 
     def __init__(self, desk: LeaderStore) -> None:
-        super().__init__(desk)
+        self.desk = desk
+        self.jobs: dict[str, JobKeeper] = {}
+        self.graves: dict[tuple[str, str], JobKeeper] = {}
+        self.vault = Vault(desk, self._lives, self._finishes)
+        self.crew = WorkerRegistry(desk.ports.clock.now())
+        self.roster = Roster()
+        self.drains = Drains(desk)
+        self.quarantined: dict[str, str] = {}
+        self.loaded = False
+        self._changed = asyncio.Event()
+        self._moved: dict[str, None] = {}
+        self._buried = 0
         self.waits: dict[TaskKey, str] = {}
         self._beside: list[asyncio.Task[None]] = []
         self._hearing = 0
@@ -159,14 +175,7 @@ class Leader(Cabinet):
     async def drain(self, worker: str, *, drained: bool) -> None:
         """Have a worker be free of tasks, and get none; or no more.  By its name, until undone."""
         self._check_loaded()
-        known = any(s.hello.worker == worker for s in self.crew.seen.values())
-        if drained and not known and worker not in self.drains.names:
-            there = ", ".join(sorted(s.hello.worker for s in self.crew.seen.values()))
-            raise UserError(
-                f"There is no worker {worker} in contact. These are: {there or 'none'}.",
-                code="worker.unknown",
-            )
-        await self.drains.wish(worker, drained=drained)
+        await self.drains.wish(self, worker, drained=drained)
         self._changed.set()
 
     def health(self, job: str) -> list[HealthReport]:
@@ -327,43 +336,8 @@ class Leader(Cabinet):
             for keeper in [self.jobs[job] for job in moved if job in self.jobs]:
                 if not keeper.closed and not keeper.at_rest():
                     await keeper.look()
-            await self._place()
-
-    async def _place(self) -> None:
-        jobs = dict.fromkeys(k.state.job for k in self.roster.waiting.values())
-        wanted = [w for job in jobs if not self.jobs[job].terminal for w in self.jobs[job].wanted()]
-        draining = self.drains.incarnations(self)
-        wanted += self.drains.wanted(self, draining)
-        rooms = self.crew.rooms(self.roster.taken(), draining) if wanted else []
-        placed, waits = place(wanted, rooms) if wanted else ((), ())
-        still = [w for w in waits if not w.wanted.moving]
-        self.waits = {self._part(w.wanted).task_key(w.wanted.task): w.why for w in still}
-        self.drains.note(self, tuple(w for w in waits if w.wanted.moving))
-        for choice in placed:
-            await self._put(choice)
-        for keeper, stays in list(self.drains.undone(self, draining)):
-            await keeper.handle(stays)
-
-    async def _put(self, choice: Placed) -> None:
-        """Make a choice durable, unless its worker has begun to drain meanwhile."""
-        if choice.place.incarnation in self.drains.incarnations(self):
-            self._changed.set()
-            return
-        wanted, keeper = choice.wanted, self._part(choice.wanted)
-        event: Event = TaskPlaced(wanted.task, wanted.attempt, choice.place)
-        if wanted.moving:
-            task = _task(keeper, wanted.task)
-            if task is None or task.place is None or task.attempt != wanted.attempt:
-                return
-            event = moves(task, choice.place)
-        self.drains.placing = choice.place.incarnation
-        try:
-            await keeper.handle(event)
-        finally:
-            self.drains.placing = ""
-
-    def _part(self, wanted: Wanted) -> PipelineKeeper:
-        return self.jobs[wanted.job].pipelines[wanted.pipeline]
+            if await place_tasks(self):
+                self._changed.set()
 
     def _bury_gone(self, moved: Iterable[str]) -> int:
         gone = [self.jobs[job] for job in moved if job in self.jobs and self.jobs[job].gone]
@@ -388,6 +362,128 @@ class Leader(Cabinet):
             await work()
         except Fenced:
             self.desk.abandon()
+
+    async def _load(self) -> None:
+        await self.desk.read_time()
+        await self.desk.count_term()
+        await self.drains.load()
+        jobs = await self.desk.read_range("job/")
+        pipelines = await self.desk.read_range("pipeline/")
+        async for item in unhurried(jobs):
+            job = self._decoded(JobRecord, item)
+            if job:
+                self._keep_job(job, item.revision, item.created)
+        async for item in unhurried(pipelines):
+            pipeline = self._decoded(PipelineRecord, item)
+            if pipeline:
+                self.desk.time.at_least(newest(pipeline))
+                self._keep_pipeline(pipeline, item.revision)
+        for item in await self.desk.read_range(GRAVE):
+            grave = self._decoded(JobRecord, item)
+            if grave:
+                self._bury(grave, item.revision)
+        await self.vault.load()
+        self._set_aside_parts()
+        await load_trails(self.desk, self.jobs.values())
+
+    def _decoded(self, kind: type[R], item: Item) -> R | None:
+        """Read a record.  A damaged one keeps its job aside; the others must not wait for it.
+
+        A version we do not know is another matter: a master that meets one must not lead at all.
+        """
+        try:
+            return decode(kind, item.value)
+        except RecordUnreadable as error:
+            if error.code == "record.version":
+                raise
+            self.quarantined.setdefault(item.key.split("/")[1], str(error))
+            return None
+
+    def _set_aside_parts(self) -> None:
+        """Never run a job of which a record is missing: what is not there would count as done."""
+        for job in list(self.jobs.values()):
+            wanted, there = job.state.pipelines, len(job.pipelines)
+            if wanted != there:
+                reason = f"Of its {wanted} pipeline records {there} can be read."
+                self.quarantined.setdefault(job.state.id, reason)
+            if job.state.id in self.quarantined:
+                del self.jobs[job.state.id]
+                for part in job.pipelines.values():
+                    self.roster.forget(part)
+
+    def _check_whole(self, job: str) -> None:
+        if job in self.quarantined:
+            raise UserError(
+                f"Job {job} is unreadable: {self.quarantined[job]} Repair or remove its records.",
+                code="job.damaged",
+            )
+
+    def _keep_job(self, job: JobRecord, revision: int, order: int) -> None:
+        key, moved = job_key(job.id), partial(self._move, job.id)
+        self.jobs[job.id] = JobKeeper(
+            self.desk, key, job, revision, order, moved, self.crew.holds, self.vault
+        )
+
+    def _keep_pipeline(self, pipeline: PipelineRecord, revision: int) -> None:
+        job = self.jobs.get(pipeline.job)
+        if job is None or job.state.incarnation != pipeline.incarnation:
+            reason = f"Pipeline {pipeline.number} has no job record of its incarnation."
+            self.quarantined.setdefault(pipeline.job, reason)
+            return
+        key = pipeline_key(pipeline.job, pipeline.number)
+        keeper = job.pipelines[pipeline.number] = PipelineKeeper(
+            self.desk, key, pipeline, revision, lambda: job.state,
+            lambda: self._moved_part(keeper), self.crew.stood_since,
+        )  # fmt: skip
+        self.roster.note(keeper)
+
+    def _bury(self, job: JobRecord, revision: int) -> None:
+        """Keep an ended incarnation whose id is in use again, until it is cleaned up."""
+        life = (job.id, job.incarnation)
+
+        def gone() -> None:
+            if grave.gone:
+                del self.graves[life]
+                self._buried += 1
+
+        grave = self.graves[life] = JobKeeper(
+            self.desk, grave_key(*life), job, revision, revision, gone, self.crew.holds, self.vault
+        )
+        if self.loaded:
+            grave.resume()
+
+    def _lives(self, job: str) -> set[str]:
+        """Return the incarnations of a job that have records."""
+        lives = {inc for one, inc in self.graves if one == job}
+        return lives | ({self.jobs[job].state.incarnation} if job in self.jobs else set())
+
+    def _finishes(self, saved: Saved) -> bool:
+        """Say whether a running incarnation has yet to finish what a state has left."""
+        life = (saved.job, saved.incarnation)
+        formers = (f for k in self._keepers() if k.state.owes_former for f in k.state.formers)
+        return any((f.job, f.incarnation) == life for f in formers if not f.settled)
+
+    def _keepers(self) -> Iterator[PipelineKeeper]:
+        for job in self.jobs.values():
+            if not job.terminal:
+                yield from job.pipelines.values()
+
+    def find(self, key: TaskKey) -> PipelineKeeper | None:
+        """Return the keeper a message is for, unless its job is over or another incarnation."""
+        job = self.jobs.get(key.job)
+        if job is None or job.terminal or job.state.incarnation != key.incarnation:
+            return None
+        return job.pipelines.get(key.pipeline)
+
+    def _moved_part(self, keeper: PipelineKeeper) -> None:
+        """Note that a pipeline has changed, or that its tasks may be placed now."""
+        self.roster.note(keeper)
+        self._move(keeper.state.job)
+
+    def _move(self, job: str) -> None:
+        """Have the loop look at a job."""
+        self._moved[job] = None
+        self._changed.set()
 
 
 def _task(keeper: PipelineKeeper | None, task: str) -> TaskRecord | None:

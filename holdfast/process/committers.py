@@ -8,11 +8,12 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,6 +28,7 @@ from holdfast.model.tree import Plain
 from holdfast.plan.plugins import build_plugin, context_for
 from holdfast.plan.record import decode_spec
 
+T = TypeVar("T")
 log = logging.getLogger("holdfast")
 
 THREADS = 16
@@ -40,6 +42,7 @@ LONG = 1000
 """So many files are not looked at while others wait."""
 
 SHOWN_MAX = 200
+LOOK_S = 0.05
 SAY_AGAIN_S = 60.0
 """How often the same trouble is written to the log."""
 
@@ -217,6 +220,69 @@ class SinkTables:
         if not task.cancelled() and task.exception():
             # The caller has logged it, unless it was cancelled meanwhile.
             log.debug("a call to a sink ended badly: %s", task.exception())
+
+
+class PatientTables(SinkTables):
+    """The sinks of one job that a person waits for.  `error` is what ended the last try.
+
+    Commits are tried as often as the job file says and then given up.  A cluster tries a commit
+    for as long as it takes: the rows are owed, and no one waits.
+    """
+
+    def __init__(self, registry: Registry, say: Callable[[str], None]) -> None:
+        super().__init__(registry)
+        self.error: HoldfastError | None = None
+        self._tell = say
+        self._times = 0
+        self._interval_s = 0.0
+        self._failed: Counter[str] = Counter()
+        self._hurry = False
+
+    def allow(self, times: int, interval_s: float) -> None:
+        """Set how often a failed call is made again, and how long to rest before."""
+        self._times, self._interval_s = times, interval_s
+
+    def hurry(self) -> None:
+        """Make no more tries: the user has cancelled."""
+        self._hurry = True
+
+    async def publish(self, version: int, order: CommitRequest) -> bool:
+        """Make an order visible."""
+        what = f"commit {order.number} to {order.sink}"
+        return await self._tried(what, super().publish(version, order))
+
+    async def listen(self, order: CommitHookRequest) -> str:
+        """Run the listeners of a commit."""
+        return await self._tried(f"the listeners of commit {order.number}", super().listen(order))
+
+    async def finish(self, life: Incarnation, rows: Mapping[str, Mapping[str, int]]) -> None:
+        """Tell sinks that the input has ended."""
+        await self._tried("finish", super().finish(life, rows))
+
+    async def _tried(self, what: str, call: Awaitable[T]) -> T:
+        try:
+            done = await call
+        except UserError as error:
+            self.error = error
+            raise
+        except (Unavailable, OutcomeUnknown) as error:
+            self.error = error
+            self._failed[what] += 1
+            if self._failed[what] > self._times or self._hurry:
+                raise UserError(str(error), code=error.code) from error
+            self._tell(
+                f"{error} Retry {self._failed[what]} of {self._times} in {self._interval_s:g} s."
+            )
+            await self._rest()
+            raise
+        del self._failed[what]
+        return done
+
+    async def _rest(self) -> None:
+        left_s = self._interval_s
+        while left_s > 0 and not self._hurry:
+            await asyncio.sleep(min(left_s, LOOK_S))
+            left_s -= LOOK_S
 
 
 def _explained(call: Callable[[], None], what: str) -> None:

@@ -13,13 +13,16 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
+from holdfast.core.job import TERMINAL, JobStatus
+from holdfast.core.pipeline import ACTIVE, FAILED, FAILING, PipelineRecord
 from holdfast.errors import Fenced, HoldfastError, Unavailable, UserError
 from holdfast.master.admission import new_records
+from holdfast.master.job_keeper import JobKeeper
 from holdfast.master.master import Master
 from holdfast.master.ports import MasterSettings, Ports
 from holdfast.model import job as model
@@ -33,14 +36,15 @@ from holdfast.process.abandoned_runs import (
 )
 from holdfast.process.checkpoint_store import open_blobs
 from holdfast.process.clock import SystemClock
-from holdfast.process.committers import SinkTables
+from holdfast.process.committers import PatientTables
 from holdfast.process.failpoints import points_from_env
 from holdfast.process.run_outcome import RunOutcome, RunStatus, RunView
-from holdfast.process.run_progress import PatientTables, RunProgress
 from holdfast.store.open import open_store
-from holdfast.wire.messages import ToLeader, ToWorker
+from holdfast.wire.messages import TaskKey, ToLeader, ToWorker
 from holdfast.worker.agent import Worker, WorkerSettings
-from holdfast.worker.attempt import WorkerRuntime
+from holdfast.worker.attempt import Attempt, WorkerRuntime
+from holdfast.worker.failures import GONE
+from holdfast.worker.row_counts import Measured
 
 NAME = "local"
 
@@ -96,7 +100,7 @@ class LocalCluster:
         self._runner = run
         self._tags = tags or {}
         self._incarnation = secrets.token_hex(4)
-        self._tables = PatientTables(SinkTables(run.registry), say)
+        self._tables = PatientTables(run.registry, say)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._master: Master | None = None
         self._worker: Worker | None = None
@@ -310,6 +314,99 @@ class LocalCluster:
         except RuntimeError:
             if not self._loop.is_closed():
                 raise
+
+
+class RunProgress:
+    """How far one job has come, what failed, how it ended.  `outcome` is None until it has ended.
+
+    All of it is read from the records; only the errors themselves, with their causes, come straight
+    from the attempts and the sinks, because a record keeps no more than their words.
+    """
+
+    def __init__(self, say: Callable[[str], None], tables: PatientTables) -> None:
+        self.name = ""
+        self.outcome: RunOutcome | None = None
+        self._say = say
+        self._tables = tables
+        self._committed = 0
+        self._retries: dict[int, int] = {}
+        self._errors: dict[tuple[int, str, int], HoldfastError] = {}
+        self._ended: dict[TaskKey, Attempt] = {}
+
+    def ended(self, attempt: Attempt) -> None:
+        """Take in that an attempt was stopped or has failed."""
+        key = attempt.key
+        self._ended[key] = attempt
+        if attempt.error:
+            self._errors[key.pipeline, key.task, attempt.number] = attempt.error
+
+    def see(self, keeper: JobKeeper) -> None:
+        """Take in how the job's records stand."""
+        pipelines = [p.state for p in keeper.pipelines.values()]
+        self._committed = sum(map(_visible, pipelines))
+        for pipeline in pipelines:
+            before = self._retries.get(pipeline.number, 0)
+            self._retries[pipeline.number] = pipeline.retries
+            if pipeline.retries > before and pipeline.status is ACTIVE:
+                self._say_retry(pipeline)
+        job = keeper.state
+        if job.status in TERMINAL and self.outcome is None:
+            error = self._error(pipelines, job.reason) if job.status is JobStatus.FAILED else None
+            self.outcome = RunOutcome(RunStatus(job.status.value), error)
+
+    def view(self, running: Iterable[Attempt]) -> RunView:
+        """Return how far the job has come.  Any thread may ask."""
+        latest = {**self._ended, **{a.key: a for a in running}}
+        counts = [a.tally.counts() for a in latest.values()]
+        written: dict[tuple[str, str], tuple[int, int]] = {}
+        for one in (w for c in counts for w in c.written):
+            rows, size = written.get((one.sink, one.table), (0, 0))
+            written[one.sink, one.table] = (rows + one.rows, size + one.bytes)
+        moving = [a.tally.moving() for a in latest.values()]
+        return RunView(
+            name=self.name,
+            read=sum(c.read for c in counts),
+            written=written,
+            committed=self._committed,
+            rejected=sum(c.rejected for c in counts),
+            moving=Measured(
+                sum(m.rows_in for m in moving),
+                sum(m.bytes_in for m in moving),
+                sum(m.rows_out for m in moving),
+                sum(m.bytes_out for m in moving),
+            ),
+        )
+
+    def _say_retry(self, pipeline: PipelineRecord) -> None:
+        last = pipeline.failures[-1]
+        error = self._errors.get((pipeline.number, last.task, last.attempt))
+        if error and error.code == GONE:
+            return  # there is no Spark left to try it on
+        latest = pipeline.checkpoints.latest
+        self._say(
+            f"{str(error or last.reason).rstrip('.')}."
+            f" Retry {pipeline.retries} of {pipeline.retry_times}"
+            f" in {pipeline.policy.retry_interval_s:g} s,"
+            f" from {f'checkpoint {latest.number}' if latest else 'the beginning'}."
+        )
+
+    def _error(self, pipelines: list[PipelineRecord], reason: str) -> HoldfastError:
+        """Return the very error that failed the job, which says more than its record does."""
+        failed = [p for p in pipelines if p.status in (FAILING, FAILED) and p.failures]
+        last = failed[0].failures[-1] if failed else None
+        known: HoldfastError | None = None
+        if last and last.task:
+            known = self._errors.get((failed[0].number, last.task, last.attempt))
+        elif last and self._tables.error and str(self._tables.error) in last.reason:
+            known = self._tables.error
+        return known or HoldfastError(reason, code="job.failed")
+
+
+def _visible(pipeline: PipelineRecord) -> int:
+    """Return how many rows the commits so far have made visible."""
+    through = pipeline.commits.through
+    done = [c for c in pipeline.checkpoints.kept if c.number == through]
+    return done[0].totals.written if done else 0
 
 
 class _Direct:

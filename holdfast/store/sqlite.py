@@ -10,19 +10,32 @@ process sees its own commits at once and looks for those of other processes ever
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import apsw
+
 from holdfast.errors import OutcomeUnknown, Unavailable, UserError
 from holdfast.store.bell import Bell, wait
-from holdfast.store.contract import Change, Delete, Guard, Item, LeaseLost, Put, Store
+from holdfast.store.contract import (
+    Change,
+    Compacted,
+    Delete,
+    Guard,
+    HistoryLost,
+    Item,
+    LeaseLost,
+    Put,
+    Store,
+)
 from holdfast.store.limits import check_commit, check_key, check_prefix, closed
-from holdfast.store.order import by_revision
-from holdfast.store.sqlite_file import HostInfo, SqliteFile, this_machine
+from holdfast.store.order import by_revision, prefix_end
+from holdfast.store.sqlite_file import HostInfo, explained, open_file, this_machine
 
 HISTORY_REVISIONS = 1_000
 TIMEOUT_S = 5.0
@@ -34,6 +47,230 @@ GRACE_S = 1.0
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Row = tuple[Any, ...]
+
+BETWEEN = "key >= ?1 and (?2 is null or key < ?2)"
+
+
+class SqliteFile:
+    """The open file: blocking, one connection, used by one thread.
+
+    Every method is one immediate transaction, or one part of a transaction that several share: what
+    was answered survives kill -9 and a loss of power.  Revision, history and leases are in the
+    file, so any number of processes of one machine may open it.  Lapsed leases are dropped by the
+    next call, before it does anything else, so no reader ever sees a key whose lease has lapsed.
+    `patience_s` bounds waiting for others.
+    """
+
+    _sharing = False
+
+    def __init__(
+        self, path: Path, machine: HostInfo, *, history_revisions: int, patience_s: float
+    ) -> None:
+        self.path = path
+        self.patience_s = patience_s
+        self._machine = machine
+        self._history_revisions = history_revisions
+        self._db = open_file(path, machine, patience_s)
+
+    def get(self, key: str) -> Item | None:
+        """Return a key's current value, or None."""
+        with explained(self.path):
+            self._settle()
+            row = self._one("select * from items where key = ?", key)
+        return Item(*row) if row else None
+
+    def range(self, prefix: str) -> tuple[list[Item], int]:
+        """Return all keys that start with a prefix, and the revision they are as of."""
+        select = f"select * from items where {BETWEEN} order by key"
+        with explained(self.path):
+            self._settle()
+            with self._snapshot():
+                rows = self._rows(select, prefix, prefix_end(prefix))
+                (revision,) = self._row("select revision from meta")
+        return [Item(*row) for row in rows], revision
+
+    def commit(self, guards: Sequence[Guard], changes: Sequence[Put | Delete]) -> int | None:
+        """Apply all changes if all guards hold; return the revision, or None if one does not."""
+        with explained(self.path), self._transaction():
+            if all(self._holds(guard) for guard in guards):
+                for change in changes:
+                    self._check_lease(change)
+                return self._apply(changes)
+        return None
+
+    def changes(self, prefix: str, after: int) -> tuple[list[Change], int]:
+        """Return what changed below a prefix after a revision, and up to which that is all."""
+        select = f"select * from history where {BETWEEN} and revision > ?3 order by revision, key"
+        with explained(self.path):
+            self._settle()
+            with self._snapshot():
+                revision, compacted = self._row("select revision, compacted from meta")
+                rows = self._rows(select, prefix, prefix_end(prefix), after)
+        if after < compacted:
+            raise Compacted(f"history up to {compacted} is gone; {after} was asked for")
+        if after > revision:
+            raise HistoryLost(f"revision {after} was asked for, {self.path} is at {revision}")
+        return [_change(*row) for row in rows], revision
+
+    def grant_lease(self, ttl_s: float) -> int:
+        """Return a new lease."""
+        insert = "insert into leases (ttl_s, deadline_s) values (?, ?) returning id"
+        with explained(self.path), self._transaction():
+            lease: int = self._row(insert, float(ttl_s), self._machine.seconds() + ttl_s)[0]
+        return lease
+
+    def keep_lease(self, lease: int) -> None:
+        """Start the lease's time again."""
+        update = "update leases set deadline_s = ttl_s + ? where id = ? returning id"
+        with explained(self.path), self._transaction():
+            kept = self._one(update, self._machine.seconds(), lease)
+        if kept is None:
+            raise LeaseLost(f"lease {lease} has lapsed")
+
+    def revoke_lease(self, lease: int) -> None:
+        """End a lease, with the keys that hang on it."""
+        with explained(self.path), self._transaction():
+            self._rows("update leases set deadline_s = -1 where id = ?", lease)
+            self._drop_lapsed()
+
+    def close(self) -> None:
+        """Release the file."""
+        self._db.close()
+
+    def _holds(self, guard: Guard) -> bool:
+        row = self._one("select revision from items where key = ?", guard.key)
+        return (row[0] if row else 0) == guard.revision
+
+    def _check_lease(self, change: Put | Delete) -> None:
+        if isinstance(change, Delete) or change.lease is None:
+            return
+        if self._one("select 1 from leases where id = ?", change.lease) is None:
+            raise LeaseLost(f"lease {change.lease} of {change.key!a} is gone")
+
+    def _apply(self, changes: Sequence[Put | Delete]) -> int:
+        (present,) = self._row("select revision from meta")
+        revision: int = present + 1
+        done = [self._write(change, revision) for change in changes]
+        if not any(done):
+            return revision - 1
+        update = "update meta set revision = ?, compacted = max(compacted, ?) returning compacted"
+        (compacted,) = self._row(update, revision, revision - self._history_revisions)
+        self._rows("delete from history where revision <= ?", compacted)
+        return revision
+
+    def _write(self, change: Put | Delete, revision: int) -> bool:
+        """Write one change and its history; return whether it changed anything."""
+        if isinstance(change, Delete):
+            gone = self._one("delete from items where key = ? returning key", change.key)
+            row: Row | None = (*gone, None, None, None) if gone else None
+        else:
+            row = self._row(
+                "insert into items values (?1, ?2, ?3, ?3, ?4) on conflict (key) do update set"
+                " value = excluded.value, revision = excluded.revision, lease = excluded.lease"
+                " returning key, value, created, lease",
+                change.key, change.value, revision, change.lease,
+            )  # fmt: skip
+        if row:
+            self._rows("insert into history values (?, ?, ?, ?, ?)", revision, *row)
+        return row is not None
+
+    def _settle(self) -> None:
+        """Drop lapsed leases, if there are any, before a read."""
+        if self._lapsed():
+            with self._transaction():
+                pass
+
+    def _lapsed(self) -> list[int]:
+        now = self._machine.seconds()
+        return [
+            lease for (lease,) in self._rows("select id from leases where deadline_s <= ?", now)
+        ]
+
+    def _drop_lapsed(self) -> None:
+        keys: list[str] = []
+        for lease in self._lapsed():
+            keys += [key for (key,) in self._rows("select key from items where lease = ?", lease)]
+            self._rows("delete from leases where id = ?", lease)
+        self._apply([Delete(key) for key in keys])
+
+    def together(self, writes: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Do several writes in one transaction, which the disk has to confirm once.
+
+        Returns what each returned, or the `LeaseLost` it raised; any other error is of all.
+        """
+        with explained(self.path), self._transaction():
+            self._sharing = True
+            try:
+                return [_or_lost(write) for write in writes]
+            finally:
+                self._sharing = False
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        if self._sharing:
+            with self._db:  # a savepoint
+                yield
+            return
+        self._db.set_busy_timeout(self._patience_ms())
+        self._db.execute("begin immediate")
+        try:
+            self._drop_lapsed()
+            yield
+        except BaseException:
+            self._roll_back()
+            raise
+        try:
+            self._db.execute("commit")
+        except apsw.Error as error:
+            # The log may hold it already, and then it counts after the next crash.
+            self._roll_back()
+            raise OutcomeUnknown(
+                f"The store file {self.path} did not confirm a write: {error}. Is the disk full?",
+                code="store.commit",
+            ) from error
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        self._db.execute("begin")
+        try:
+            yield
+        finally:
+            self._roll_back()
+
+    def _roll_back(self) -> None:
+        # SQLite has rolled back by itself after some errors.
+        if self._db.in_transaction:
+            self._db.execute("rollback")
+
+    def _rows(self, sql: str, *values: Any) -> list[Row]:
+        return self._db.execute(sql, values).fetchall()
+
+    def _one(self, sql: str, *values: Any) -> Row | None:
+        rows = self._rows(sql, *values)
+        return rows[0] if rows else None
+
+    def _row(self, sql: str, *values: Any) -> Row:
+        row = self._one(sql, *values)
+        assert row is not None, sql
+        return row
+
+    def _patience_ms(self) -> int:
+        return max(1, round(self.patience_s * 1_000))
+
+
+def _or_lost(write: Callable[[], Any]) -> Any:
+    try:
+        return write()
+    except LeaseLost as lost:
+        return lost
+
+
+def _change(
+    revision: int, key: str, value: bytes | None, created: int, lease: int | None
+) -> Change:
+    item = None if value is None else Item(key, value, revision, created, lease)
+    return Change(key, item, revision)
 
 
 WRITES = (

@@ -16,7 +16,6 @@ from holdfast.errors import HoldfastError
 from holdfast.master import leader, pipeline_keeper
 from holdfast.master import pipeline_keeper as keeper
 from holdfast.master.job_keeper import JobKeeper
-from holdfast.master.kept_records import Cabinet
 from holdfast.master.leader import Leader
 from holdfast.master.pipeline_keeper import PipelineKeeper
 from holdfast.master.ports import Incarnation, MasterSettings
@@ -148,7 +147,7 @@ def _failed_times(world: World) -> int:
 @mutant("#10675: a new leader runs a job whose record is terminal", "I11 I12 I14",
         scene(_leader_dies_after_the_end))  # fmt: skip
 def terminal_job_restored() -> Iterator[None]:
-    keep_job, keep_pipeline = Cabinet._keep_job, Cabinet._keep_pipeline
+    keep_job, keep_pipeline = Leader._keep_job, Leader._keep_pipeline
 
     def alive(self: Leader, job: JobRecord, revision: int, order: int) -> None:
         keep_job(self, replace(job, status=JobStatus.RUNNING), revision, order)
@@ -162,7 +161,7 @@ def terminal_job_restored() -> Iterator[None]:
         anew = replace(pipeline, status=ACTIVE, tasks=tasks, final=None) if over else pipeline
         keep_pipeline(self, anew, revision)
 
-    with swapped(Cabinet, "_keep_job", alive), swapped(Cabinet, "_keep_pipeline", active):
+    with swapped(Leader, "_keep_job", alive), swapped(Leader, "_keep_pipeline", active):
         yield
 
 
@@ -224,7 +223,7 @@ def deploy_key_without_the_life() -> Iterator[None]:
         job = self.jobs.get(key.job)
         return None if job is None or job.terminal else job.pipelines.get(key.pipeline)
 
-    with swapped(PipelineKeeper, "task_key", key), swapped(Cabinet, "find", find):
+    with swapped(PipelineKeeper, "task_key", key), swapped(Leader, "find", find):
         yield
 
 
@@ -304,23 +303,23 @@ def cancel_forgotten() -> Iterator[None]:
 
 @mutant("every leader begins to count retries anew", "L9", scene(_fails_for_ever))
 def retries_begin_anew() -> Iterator[None]:
-    keep = Cabinet._keep_pipeline
+    keep = Leader._keep_pipeline
 
     def fresh(self: Leader, pipeline: PipelineRecord, revision: int) -> None:
         keep(self, replace(pipeline, retries=0), revision)
 
-    with swapped(Cabinet, "_keep_pipeline", fresh):
+    with swapped(Leader, "_keep_pipeline", fresh):
         yield
 
 
 @mutant("a new leader begins with no checkpoints", "I16 I26 I31 I44", seeds(100))
 def checkpoints_forgotten_by_a_new_leader() -> Iterator[None]:
-    keep = Cabinet._keep_pipeline
+    keep = Leader._keep_pipeline
 
     def fresh(self: Leader, pipeline: PipelineRecord, revision: int) -> None:
         keep(self, replace(pipeline, checkpoints=Checkpoints()), revision)
 
-    with swapped(Cabinet, "_keep_pipeline", fresh):
+    with swapped(Leader, "_keep_pipeline", fresh):
         yield
 
 

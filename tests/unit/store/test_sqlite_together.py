@@ -11,8 +11,7 @@ import pytest
 
 from holdfast.errors import Unavailable
 from holdfast.store.contract import Delete, Guard, LeaseLost, Put
-from holdfast.store.sqlite import SqliteStore
-from holdfast.store.sqlite_file import SqliteFile
+from holdfast.store.sqlite import SqliteFile, SqliteStore
 
 Use = Callable[[SqliteStore], Awaitable[None]]
 
