@@ -166,6 +166,14 @@ class CommittableCheck:
             if why := _wrong(final) or _hidden(final):
                 raise self.refusal(f"the file name {shown(final)} {why}")
 
+    def staged_in(
+        self, place: tuple[str, str], folder: str, hidden: str, pairs: Iterable[tuple[str, str]]
+    ) -> None:
+        """Refuse files not staged for a place (said, template), in a folder of a try."""
+        self.place(*place)
+        self.folder(folder, hidden)
+        self.files(pairs, folder)
+
     def staged_files(self, files: Iterable[StagedFile], folder: str) -> None:
         """Refuse files as `files` does."""
         self.files(((f.staged, f.final) for f in files), folder)

@@ -17,6 +17,7 @@ from holdfast.core.job import JobRecord, JobStatus
 from holdfast.core.machine import Event
 from holdfast.core.pipeline import PipelineRecord
 from holdfast.core.task import TaskRecord, TaskStatus
+from holdfast.store.contract import Put
 
 log = logging.getLogger("holdfast")
 
@@ -89,9 +90,11 @@ class EventHistory:
     events: tuple[StatusChange, ...] = ()
     under: CheckpointStart | None = None
 
-    def grown(self, before: "EventHistory") -> bool:
-        """Say whether there is more to keep than before."""
-        return self.checkpoints is not before.checkpoints or self.events is not before.events
+    def grown(self, before: "EventHistory", record: str) -> list[Put]:
+        """Return what is to be written of the trail of a record: nothing, if there is no more."""
+        if self.checkpoints is before.checkpoints and self.events is before.events:
+            return []
+        return [Put(trail_key(record), self.encoded())]
 
     def noting(self, *events: StatusChange) -> "EventHistory":
         """Return it with more events."""

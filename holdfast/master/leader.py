@@ -432,7 +432,7 @@ class Leader:
             return
         key = pipeline_key(pipeline.job, pipeline.number)
         keeper = job.pipelines[pipeline.number] = PipelineKeeper(
-            self.desk, key, pipeline, revision, lambda: job.state,
+            self.desk, key, pipeline, revision, job,
             lambda: self._moved_part(keeper), self.crew.stood_since,
         )  # fmt: skip
         self.roster.note(keeper)

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from holdfast.core import effects, gather
 from holdfast.core.checkpoint import (
@@ -47,6 +47,9 @@ from holdfast.master.records import encode
 from holdfast.master.wait import RestartBackoff, wait
 from holdfast.store.contract import Delete, Put
 from holdfast.wire.messages import Barrier, DeployTask, TaskKey
+
+if TYPE_CHECKING:
+    from holdfast.master.job_keeper import JobKeeper
 
 S = TypeVar("S", JobRecord, PipelineRecord)
 
@@ -122,20 +125,18 @@ class Keeper(Generic[S]):
         async with self.turn:
             if self.closed:
                 return
-            new = self.decide(event)
+            new: S = self.decide(event)
             if new != self.state:
                 # Raises Fenced if a later term has written; then nothing below may run.
                 label = f"{new.record_name}.{event.label}"
                 trail = self.follow(new, event)
-                tells = trail.grown(self.trail)
-                beside = self.beside(new)
-                if tells:
-                    beside.append(Put(trail_key(self.key), trail.encoded()))
+                grown: list[Put] = trail.grown(self.trail, self.key)
+                beside: list[Put | Delete] = [*self.beside(new), *grown]
                 self.revision = await self.desk.save(
                     self.key, encode(new), self.revision, label, beside
                 )
                 self.state, self.trail = new, trail
-                self.trailed = self.trailed or tells
+                self.trailed = self.trailed or bool(grown)
                 self.saved()
         self.resume()
 
@@ -221,7 +222,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         key: str,
         state: PipelineRecord,
         revision: int,
-        job: Callable[[], JobRecord],
+        job: "JobKeeper",
         changed: Callable[[], None],
         stood_since: Callable[[str, TaskKey, int, float], bool],
     ) -> None:
@@ -244,7 +245,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
         self.taken_s = desk.time.now()
 
     def decide(self, event: Event) -> PipelineRecord:
-        if isinstance(event, CheckpointStored) and self.job().status is JobStatus.CANCELING:
+        if isinstance(event, CheckpointStored) and self.job.state.status is JobStatus.CANCELING:
             # The cancel came first, and nothing that was not complete by then may become visible.
             event = CheckpointFailed(event.number, "the job is being cancelled")
         new = step(self.state, event)
@@ -270,7 +271,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
     @property
     def life(self) -> Incarnation:
         """Whose pipeline this is."""
-        return Incarnation(self.state.job, self.state.incarnation, self.job().spec)
+        return Incarnation(self.state.job, self.state.incarnation, self.job.state.spec)
 
     @property
     def interval_s(self) -> float:
@@ -388,7 +389,7 @@ class PipelineKeeper(Keeper[PipelineRecord]):
                 return
             start = content.start(next(t for t in self.state.tasks if t.id == order.task))
         message = DeployTask(
-            self.desk.term, self.task_key(order.task), order.attempt, self.job().spec,
+            self.desk.term, self.task_key(order.task), order.attempt, self.job.state.spec,
             start.positions, self.state.checkpoints.complete,
             start.counts, start.opened,
         )  # fmt: skip

@@ -35,7 +35,7 @@ from holdfast.store.contract import (
 )
 from holdfast.store.limits import check_commit, check_key, check_prefix, closed
 from holdfast.store.order import by_revision, prefix_end
-from holdfast.store.sqlite_file import HostInfo, explained, open_file, this_machine
+from holdfast.store.sqlite_file import HostInfo, open_file, this_machine
 
 HISTORY_REVISIONS = 1_000
 TIMEOUT_S = 5.0
@@ -49,7 +49,30 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Row = tuple[Any, ...]
 
+BROKEN = (apsw.CorruptError, apsw.NotADBError)
+PASSING = (
+    apsw.BusyError, apsw.LockedError, apsw.FullError, apsw.IOError, apsw.NoMemError,
+    apsw.ProtocolError, apsw.InterruptError,
+)  # fmt: skip
+
 BETWEEN = "key >= ?1 and (?2 is null or key < ?2)"
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what SQLite says into what the caller can do about it."""
+    try:
+        yield
+    except BROKEN as error:
+        raise UserError(
+            f"The store file {path} is damaged: {error}. Stop Holdfast, move the file and its -wal"
+            " and -shm files away, and restore a backup of all three.",
+            code="store.damaged",
+        ) from error
+    except PASSING as error:
+        raise Unavailable(
+            f"The store file {path} cannot be used now: {error}.", code="store.busy"
+        ) from error
 
 
 class SqliteFile:
@@ -71,7 +94,8 @@ class SqliteFile:
         self.patience_s = patience_s
         self._machine = machine
         self._history_revisions = history_revisions
-        self._db = open_file(path, machine, patience_s)
+        with explained(path):
+            self._db = open_file(path, machine, patience_s)
 
     def get(self, key: str) -> Item | None:
         """Return a key's current value, or None."""

@@ -5,14 +5,13 @@ Every write is flushed (`synchronous=FULL`), and a machine that was restarted la
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
 
-from holdfast.errors import Unavailable, UserError
+from holdfast.errors import UserError
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 MOUNTS = Path("/proc/self/mountinfo")
@@ -86,49 +85,26 @@ create table meta (
 insert into meta values (1, 0, 0, '', 0);
 """
 
-BROKEN = (apsw.CorruptError, apsw.NotADBError)
 REFUSED = (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError, apsw.AuthError)
-PASSING = (
-    apsw.BusyError, apsw.LockedError, apsw.FullError, apsw.IOError, apsw.NoMemError,
-    apsw.ProtocolError, apsw.InterruptError,
-)  # fmt: skip
 
 
 def open_file(path: Path, machine: HostInfo, patience_s: float) -> apsw.Connection:
     """Return a connection to a store file; create the file if it is not there yet."""
     _refuse_network(path)
-    with explained(path):
-        try:
-            _create(path)
-            db = apsw.Connection(str(path))
-        except (OSError, *REFUSED) as error:
-            raise _cannot_open(path, error) from error
-        try:
-            _prepare(db, path, machine, patience_s)
-        except REFUSED as error:
-            db.close()
-            raise _cannot_open(path, error) from error
-        except BaseException:
-            db.close()
-            raise
-    return db
-
-
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn what SQLite says into what the caller can do about it."""
     try:
-        yield
-    except BROKEN as error:
-        raise UserError(
-            f"The store file {path} is damaged: {error}. Stop Holdfast, move the file and its -wal"
-            " and -shm files away, and restore a backup of all three.",
-            code="store.damaged",
-        ) from error
-    except PASSING as error:
-        raise Unavailable(
-            f"The store file {path} cannot be used now: {error}.", code="store.busy"
-        ) from error
+        _create(path)
+        db = apsw.Connection(str(path))
+    except (OSError, *REFUSED) as error:
+        raise _cannot_open(path, error) from error
+    try:
+        _prepare(db, path, machine, patience_s)
+    except REFUSED as error:
+        db.close()
+        raise _cannot_open(path, error) from error
+    except BaseException:
+        db.close()
+        raise
+    return db
 
 
 def _cannot_open(path: Path, error: Exception) -> UserError:

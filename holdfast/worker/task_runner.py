@@ -175,9 +175,9 @@ class TaskRun:
         self._busy_until_s = 0.0
         self.at_end: frozenset[str] = frozenset()
         self._first: ComposedSlice | None = None
-        self._times = EventTimes((job.stage(s) for s in task.stages), running.tally)
         python = running.allow_python
         self.stages = [job.stage(s) for s in task.stages]
+        self._times = EventTimes(self.stages, running.tally)
         self.composer = PlanBuilder(job, task, registry, running.job_id, python)
         self.sources: dict[str, Source[object]] = {}
         self.sinks: dict[str, Sink[object]] = {}

@@ -64,16 +64,16 @@ def write_in_python(
     they are the last ones, as Spark's own writer has them.)
     """
     plan = Plan(
-        folder, options.format, helpers, options.rows_max, options.encoding, options.sheet_name,
-        options.sheet_max_rows, options.xml_root_tag, options.xml_row_tag,
+        folder, options.file_format_type, helpers, options.rows_max, options.encoding,
+        options.sheet_name, options.sheet_max_rows, options.xml_root_tag, options.xml_row_tag,
         bool(options.xml_use_attr_format),
-        options.spark_codec if options.format is FileFormat.PARQUET else "none",
+        options.spark_codec if options.file_format_type is FileFormat.PARQUET else "none",
     )  # fmt: skip
-    if options.format is FileFormat.PARQUET and helpers:
+    if options.file_format_type is FileFormat.PARQUET and helpers:
         names = [c for c in rows.columns if c.startswith("__p")]
         rest = [c for c in rows.columns if c not in names]
         rows = rows.select(*names, *rest).sortWithinPartitions(*names)
-    writer = _Binary(plan) if options.format is FileFormat.BINARY else _Writer(plan)
+    writer = _Binary(plan) if options.file_format_type is FileFormat.BINARY else _Writer(plan)
     result = rows.mapInArrow(writer, RESULT).toArrow()
     if not result.num_rows and options.create_empty_file_when_no_data:
         return {_Writer(plan).empty(rows.columns[helpers:]): 0}

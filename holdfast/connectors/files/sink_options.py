@@ -150,11 +150,6 @@ class LocalFileSinkOptions(MarkDoneOptions):
         return end.encode(encoding, "replace") == end.encode() and "\n".encode(encoding) == b"\n"
 
     @property
-    def format(self) -> FileFormat:
-        """What the files hold."""
-        return self.file_format_type
-
-    @property
     def root(self) -> str:
         """The folder finished files appear in, as an absolute path."""
         return local_path(self.path)
@@ -167,16 +162,19 @@ class LocalFileSinkOptions(MarkDoneOptions):
     @property
     def spark_codec(self) -> str:
         """What Spark's writer calls the codec."""
-        if self.compress_codec is None and self.format in (FileFormat.PARQUET, FileFormat.ORC):
+        if self.compress_codec is None and self.file_format_type in (
+            FileFormat.PARQUET,
+            FileFormat.ORC,
+        ):
             return "snappy"
-        return SPARK_CODECS[self.format][self.codec]
+        return SPARK_CODECS[self.file_format_type][self.codec]
 
     @property
     def delimiter(self) -> str:
         """The text between two fields of a line."""
         if self.field_delimiter is not None:
             return self.field_delimiter
-        return "," if self.format is FileFormat.CSV else TEXT_DELIMITER
+        return "," if self.file_format_type is FileFormat.CSV else TEXT_DELIMITER
 
     @property
     def rows_max(self) -> int:
@@ -190,7 +188,7 @@ class LocalFileSinkOptions(MarkDoneOptions):
             wanted = self.filename_extension
             last = wanted if wanted.startswith(".") or not wanted else f".{wanted}"
         else:
-            last = ENDINGS[self.format][0]
+            last = ENDINGS[self.file_format_type][0]
         return CODEC_ENDINGS[self.codec] + last
 
     @property

@@ -94,7 +94,7 @@ def _found(
 ) -> Iterator[FilePart]:
     for where, _, names in os.walk(folder):
         for name in names:
-            if name.startswith((".", "_")) and options.format is not FileFormat.BINARY:
+            if name.startswith((".", "_")) and options.file_format_type is not FileFormat.BINARY:
                 continue
             path = Path(where) / name
             below = str(path.relative_to(folder))
@@ -109,11 +109,11 @@ def _rows(
 ) -> int:
     if counted is not None:
         return counted
-    if options.format is FileFormat.PARQUET:
+    if options.file_format_type is FileFormat.PARQUET:
         return int(pq.read_metadata(path).num_rows)
-    if options.format is FileFormat.ORC:
+    if options.file_format_type is FileFormat.ORC:
         return int(orc.ORCFile(str(path)).nrows)
-    if options.format in LINES and _is_empty(path, size, options, header):
+    if options.file_format_type in LINES and _is_empty(path, size, options, header):
         return 0
     return -1
 

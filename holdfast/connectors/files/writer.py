@@ -82,7 +82,7 @@ file_format_type = parquet
     def refuse(self, table: Table) -> None:
         """Raise UserError where rows with these columns cannot be written."""
         options = self.options_for(table)
-        if table.columns and options.format is not FileFormat.BINARY:
+        if table.columns and options.file_format_type is not FileFormat.BINARY:
             layout_of(options, table.names, table)
 
     def look(self, tables: Sequence[Table], spark: "SparkSession") -> Iterator[str]:
@@ -150,10 +150,9 @@ file_format_type = parquet
     def _staged(self, committable: Committable, life: str | None = None) -> StagedFiles:
         check = CommittableCheck(self, committable, life)
         staged = check.content(StagedFiles, VERSION)
-        check.place(staged.root, self.options.root)
-        check.folder(staged.folder, HIDDEN)
-        check.files(staged.files, staged.folder)
-        replaces = self.options.format is FileFormat.BINARY
+        place = (staged.root, self.options.root)
+        check.staged_in(place, staged.folder, HIDDEN, staged.files)
+        replaces = self.options.file_format_type is FileFormat.BINARY
         check.require_option(staged.replace == replaces, "only copies of files replace files")
         return staged
 
@@ -198,7 +197,7 @@ file_format_type = parquet
             options.root,
             below,
             tuple((f"{below}/{source}", target) for source, target in files),
-            options.format is FileFormat.BINARY,
+            options.file_format_type is FileFormat.BINARY,
         )
         known = -1 if any(p.rows < 0 for p in parts) else sum(p.rows for p in parts)
         size = sum(p.bytes for p in parts)
@@ -213,7 +212,7 @@ def _renames(
     first: int,
 ) -> list[tuple[str, str]]:
     """Return (staged, final) paths; part numbers continue where another table's ended."""
-    if options.format is FileFormat.BINARY:
+    if options.file_format_type is FileFormat.BINARY:
         return [(p.path, p.path) for p in parts]
     transaction = "_".join(
         safe(text)
@@ -234,9 +233,9 @@ def _renames(
 
 def _has_header(options: LocalFileSinkOptions) -> bool:
     """Say whether Spark's writer has put the column names in, or none belong there."""
-    if options.format is FileFormat.CSV:
+    if options.file_format_type is FileFormat.CSV:
         return options.plain_text and csv_by_spark(options)
-    return options.format is not FileFormat.TEXT
+    return options.file_format_type is not FileFormat.TEXT
 
 
 def _partitions(table: str, staged: StagedFiles, keys: Sequence[str]) -> Iterator[Partition]:

@@ -79,7 +79,7 @@ def layout_of(
             " Set is_partition_field_write_in_file = true.",
             code="sink.no_columns",
         )
-    if options.format is FileFormat.XML:
+    if options.file_format_type is FileFormat.XML:
         check_names(wanted)
     return PartitionedColumns(wanted, keys)
 
@@ -100,7 +100,11 @@ def _batches(
     rows: Rows, options: "LocalFileSinkOptions", layout: PartitionedColumns
 ) -> ArrowRows | None:
     """Return rows as tasks write them without Spark's engine; None if only Spark writes such."""
-    if rows.batches is None or options.format is not FileFormat.PARQUET or layout.partitions:
+    if (
+        rows.batches is None
+        or options.file_format_type is not FileFormat.PARQUET
+        or layout.partitions
+    ):
         return None
     if options.parquet_avro_write_timestamp_as_int96 or options.create_empty_file_when_no_data:
         return None
@@ -119,7 +123,7 @@ def _by_frame(
     if options.single_file_mode:
         frame = frame.coalesce(1)
     columns = [(n, kinds[n]) for n in layout.columns]
-    match options.format:
+    match options.file_format_type:
         case FileFormat.PARQUET if options.parquet_avro_write_timestamp_as_int96:
             return write_in_python(_stored(frame, columns, helpers), options, folder, len(helpers))
         case FileFormat.PARQUET:
@@ -153,7 +157,7 @@ def _by_frame(
 def header_of(options: "LocalFileSinkOptions", layout: PartitionedColumns) -> bytes:
     """Return the line of column names."""
     names = list(layout.columns)
-    if options.format is FileFormat.CSV and options.csv_string_quote_mode != "NONE":
+    if options.file_format_type is FileFormat.CSV and options.csv_string_quote_mode != "NONE":
         names = [_quoting(options).quoted(name) for name in names]
     return (options.delimiter.join(names) + options.row_delimiter).encode(options.encoding)
 
@@ -189,7 +193,7 @@ def _native(
     rows: "DataFrame", options: "LocalFileSinkOptions", folder: str, helpers: int,
     extra: dict[str, str], kind: str | None = None,
 ) -> None:  # fmt: skip
-    writer = rows.write.format(kind or str(options.format)).options(**extra)
+    writer = rows.write.format(kind or str(options.file_format_type)).options(**extra)
     writer = writer.option("compression", options.spark_codec)
     if options.rows_max:
         writer = writer.option("maxRecordsPerFile", options.rows_max)
@@ -223,7 +227,7 @@ def _lines(
     helpers: list[str], folder: str,
 ) -> None:  # fmt: skip
     """Write lines that one expression makes of each row."""
-    match options.format:
+    match options.file_format_type:
         case FileFormat.JSON:
             made = (f"{literal(n)}, {json_ready(quote(n), t)}" for n, t in columns)
             line = f"to_json(named_struct({', '.join(made)}), map('ignoreNullFields', 'false'))"
@@ -255,9 +259,13 @@ def _cells(columns: list[tuple[str, Type]], options: "LocalFileSinkOptions") -> 
     made = []
     for name, kind in columns:
         value = quote(name)
-        if options.format is FileFormat.EXCEL and kind.kind == "decimal" and kind.precision <= 15:
+        if (
+            options.file_format_type is FileFormat.EXCEL
+            and kind.kind == "decimal"
+            and kind.precision <= 15
+        ):
             value = f"CAST({value} AS DOUBLE)"
-        elif options.format is FileFormat.XML or kind.kind not in SHEET_KINDS:
+        elif options.file_format_type is FileFormat.XML or kind.kind not in SHEET_KINDS:
             value = text_sql(value, kind, style)
         made.append(f"{value} AS {quote(name)}")
     return made

@@ -71,9 +71,8 @@ def order_of(check: CommittableCheck, given: Mode | None, place: str = "") -> Ta
 
 def check_staged(check: CommittableCheck, staged: StagedInTable, place: str) -> None:
     """Refuse files that were not staged for a table that is where the options say."""
-    check.place(staged.url, place)
-    check.folder(staged.folder, HIDDEN)
-    check.staged_files(staged.files, staged.folder)
+    pairs = ((file.staged, file.final) for file in staged.files)
+    check.staged_in((staged.url, place), staged.folder, HIDDEN, pairs)
 
 
 def by_place(orders: Iterable[TableOrder]) -> dict[str, TableOrder]:

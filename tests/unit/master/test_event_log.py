@@ -110,10 +110,10 @@ def test_only_what_is_told_costs_a_write() -> None:
     story.starts()
     before = story.trail
     story.tell(CheckpointDue(CheckpointKind.PERIODIC, 5))
-    assert not story.trail.grown(before) and story.trail.under
+    assert not story.trail.grown(before, "job/j") and story.trail.under
     before = story.trail
     story.tell(CheckpointFailed(1, "no"))
-    assert story.trail.grown(before)
+    assert story.trail.grown(before, "job/j")
 
 
 def test_a_trail_is_bounded_and_small() -> None:
