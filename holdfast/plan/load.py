@@ -9,8 +9,7 @@ from pathlib import PurePath
 from holdfast.connect.checks import CheckReport
 from holdfast.errors import JobFileError, JobFileProblem, SourceLocation
 from holdfast.model.tree import Block
-from holdfast.plan.formats.hocon import Read, parse_hocon
-from holdfast.plan.formats.hocon_merge import Resolver, build_job
+from holdfast.plan.formats.hocon import Read, Resolver, build_job, parse_hocon
 from holdfast.plan.formats.hocon_parse import Parser
 from holdfast.plan.formats.sql_file import parse_sql
 from holdfast.plan.formats.yaml_file import parse_yaml

@@ -13,8 +13,7 @@ from dataclasses import replace
 from holdfast.connect.placeholders import RESERVED
 from holdfast.errors import SourceLocation, UsageError
 from holdfast.model.tree import Block, Items, Node, Scalar
-from holdfast.plan.formats.hocon import parse_value
-from holdfast.plan.formats.hocon_merge import Given
+from holdfast.plan.formats.hocon import Given, parse_value
 from holdfast.plan.syntax import Unreadable, plain
 
 _PLACEHOLDER = re.compile(r"\$\{\s*([^:{}]+?)\s*(?::([^}]*))?\}")

@@ -176,9 +176,9 @@ class TaskRun:
         self.at_end: frozenset[str] = frozenset()
         self._first: ComposedSlice | None = None
         python = running.allow_python
-        self.stages = [job.stage(s) for s in task.stages]
-        self._times = EventTimes(self.stages, running.tally)
         self.composer = PlanBuilder(job, task, registry, running.job_id, python)
+        self.stages = self.composer.stages
+        self._times = EventTimes(self.stages, running.tally)
         self.sources: dict[str, Source[object]] = {}
         self.sinks: dict[str, Sink[object]] = {}
         for stage in self.stages:
@@ -415,7 +415,7 @@ class TaskRun:
         return list(found.values())
 
     def _stage(self, stage_id: str) -> Stage:
-        return self.running.job.stage(stage_id)
+        return next(s for s in self.stages if s.id == stage_id)
 
 
 def _counted(committable: Committable, measured: Measured) -> Committable:

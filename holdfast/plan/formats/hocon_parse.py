@@ -2,7 +2,7 @@
 
 Written for Holdfast because job files follow SeaTunnel's fork of the Typesafe parser, not the
 specification: duplicate plug-ins stay, a dot in a key separates nothing (`->` does), and a
-mistake must name its line and column.  `hocon_merge` gives the raw fields their meaning.
+mistake must name its line and column.  `hocon` gives the raw fields their meaning.
 """
 
 import json

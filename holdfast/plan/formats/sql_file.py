@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from holdfast.errors import SourceLocation
 from holdfast.model.job import Role
 from holdfast.model.tree import Block, Entry, Items, Node, Scalar
-from holdfast.plan.formats.hocon import parse_hocon, parse_value
-from holdfast.plan.formats.hocon_merge import Given, Warn
+from holdfast.plan.formats.hocon import Given, Warn, parse_hocon, parse_value
 from holdfast.plan.formats.sql_tokens import Statement, Token, comments, statements
 from holdfast.plan.shape import NAME
 from holdfast.plan.syntax import At, LineIndex, Unreadable, merged
