@@ -34,7 +34,7 @@ TYPED = {
     "a flag of another program": ["--decrypt"],
     "a verb of the cluster, no cluster": ["list", "--masters", "http://127.0.0.1:9"],
 }
-SEATUNNEL = ("v2_", "seatunnel", "closing", "terminal")
+SEATUNNEL = ("v2_", "seatunnel", "closing", "terminal", "launch")
 """What files are called in which SeaTunnel's users read our words; as a part of their path."""
 
 
