@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from holdfast.errors import UsageError
+from holdfast.errors import UsageError, UserError
 from holdfast.plan.masking import masked_text
 
 LEVEL = "HOLDFAST_LOG_LEVEL"
@@ -19,7 +19,14 @@ log = logging.getLogger("holdfast")
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line; what a call gives in `extra={"about": {...}}` is part of it."""
+    """One JSON object a line; what a call gives in `extra={"about": {...}}` is part of it.
+
+    `terminal`: the file next to it has everything, so errors of users come without a stack trace.
+    """
+
+    def __init__(self, *, terminal: bool = False) -> None:
+        super().__init__()
+        self._terminal = terminal
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line for one record."""
@@ -29,7 +36,7 @@ class JsonLines(logging.Formatter):
             "message": masked_text(record.getMessage()),
             **{k: _masked(v) for k, v in getattr(record, "about", {}).items()},
         }
-        if record.exc_info:
+        if record.exc_info and not (self._terminal and isinstance(record.exc_info[1], UserError)):
             line["trace"] = masked_text(self.formatException(record.exc_info))
         return json.dumps(line, default=str)
 
@@ -73,7 +80,7 @@ def log_to(file: Path, *, terminal_json: bool) -> None:
     if terminal_json:
         handlers.append(logging.StreamHandler(sys.stderr))
     for handler in handlers:
-        handler.setFormatter(JsonLines())
+        handler.setFormatter(JsonLines(terminal=not isinstance(handler, LogFile)))
     log.handlers[:] = handlers
     log.propagate = False
     log.setLevel(_level(os.environ.get(LEVEL, "info")))

@@ -125,6 +125,8 @@ def test_an_end_that_is_taken_back_while_it_is_proven_is_not_confirmed(tmp_path:
         assert task.place
         ended = SourceEnded(task.id, task.sources[0], task.attempt, task.place)
         assert await keeper.source_ended(ended)
+        while keeper.state.checkpoints.pending is None:  # its last one begins: a write of our own
+            await asyncio.sleep(0)
         async with keeper.turn:
             again = asyncio.ensure_future(keeper.source_ended(ended))
             await asyncio.sleep(0)

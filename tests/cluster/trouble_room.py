@@ -51,7 +51,7 @@ def _waits(story: Story, visit: Visit | None, interval_s: float) -> None:
     story.claim(story.took_s < 2 * WAITED_S, "it ends when its time is over")
     first = [line for line in told if line.startswith("PENDING") and NO_ROOM in line]
     story.claim(len(first) > 1, "it has said again and again what it waits for")
-    story.claim("goes on" in told[-1] and NO_ROOM in told[-1], "and how it left the job")
+    story.claim("continues" in told[-1] and NO_ROOM in told[-1], "and how it left the job")
     story.claim(WITHIN * interval_s < WAITED_S, "two intervals are over")
     found = story.sees("next", lambda j: j.status == "PENDING")
     story.claim(NO_ROOM in found.pipelines[0].tasks[0].waits, "the REST interface says so")

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.core.job import JobStatus
-from holdfast.core.pipeline import FINISHED, PipelineRecord
+from holdfast.core.pipeline import FINISHED, PipelineRecord, PipelineStatus
 from holdfast.core.task import TaskStatus
 from holdfast.master.ports import MasterSettings
 from tests.sim.echo import hear_twice
@@ -59,6 +59,7 @@ def directed() -> Iterator[tuple[int, Plan]]:
         wishes = (Wish("j", 3, "cancel"), Wish("j", 4, "savepoint"))
         yield seed, Plan((replace(LONG, pipelines=TWO),), wishes=wishes, script=second_is_slow)
         yield seed, Plan((JobSpec("j", retry_times=0),), script=forced_as_it_fails)
+        yield seed, Plan((LONG,), script=forced_as_it_stops)
         yield seed, Plan((JobSpec("j", TWO, lengths=(("b", 26),)),), script=failing_when_done)
     for seed in range(6):
         yield seed, Plan((LONG,), script=spoiling(fail_tasks))
@@ -246,6 +247,17 @@ async def forced_as_it_fails(world: World) -> None:
     await world.saw(lambda e: e["kind"] == "held")
     fail_tasks(world)
     await world.saw(moments.job("FAILING"))
+    cancel(world, force=True)
+    await asyncio.sleep(3)
+    release(world)
+
+
+async def forced_as_it_stops(world: World) -> None:
+    """A job that was cancelled and waits for its commits is ended by force."""
+    world.tables.holds = lambda order: True
+    await world.saw(lambda e: e["kind"] == "held")
+    cancel(world)
+    await world.saw(moments.pipeline(lambda p: p.status is PipelineStatus.STOPPING))
     cancel(world, force=True)
     await asyncio.sleep(3)
     release(world)

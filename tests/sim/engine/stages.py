@@ -53,6 +53,21 @@ def drained() -> Plan:
     return Plan(jobs=(spec,), wishes=tuple(Wish("j", at_s, what) for at_s, what in said))
 
 
+def forced() -> Plan:
+    """A job whose commits hang is cancelled, and then cancelled by force."""
+    spec = JobSpec("j", ((("a",),), (("b",),)), rows=0)
+    wishes = (Wish("j", 4.0, "cancel"), Wish("j", 6.0, "force"))
+    return Plan(jobs=(spec,), wishes=wishes, script=_commits_hang)
+
+
+async def _commits_hang(world: World) -> None:
+    world.tables.holds = lambda order: True
+    await asyncio.sleep(9)
+    world.tables.holds = None
+    for held in world.tables.held:
+        held.gate.set()
+
+
 def everything() -> Plan:
     """Eight jobs, and all that can become of them.
 
@@ -170,5 +185,6 @@ STAGES: dict[str, Callable[[], Plan]] = {
     "saved": saved,
     "going_on": going_on,
     "drained": drained,
+    "forced": forced,
     "everything": everything,
 }

@@ -453,13 +453,3 @@ def test_jdbc_save_modes_are_those_of_the_job_file(make: Make) -> None:
         refused(sink, order)
     for wrong in WRONG:
         refused(clear, replace(order_of_jdbc("clear"), content=wrong))
-
-
-def test_what_a_former_incarnation_staged_shows_where_it_wrote(make: Make, tmp_path: Path) -> None:
-    one = local(make, tmp_path)
-    moved = replace(one.sink.options, path=str(tmp_path / "elsewhere"))
-    sink = LocalFileSink(moved, replace(one.sink.context, life=OTHER))
-    with pytest.raises(UserError, match="is not where it writes"):
-        sink.admit([one.good], OTHER)
-    sink.commit(CommitId(USER, 1), [one.good])
-    assert (tmp_path / "lake" / "t" / "a=1" / "b.txt").read_text() == "rows"
