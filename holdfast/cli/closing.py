@@ -125,7 +125,7 @@ def _from_here(path: Path) -> Path:
 
 
 def _show_steps(steps: Steps) -> None:
-    width = max(len(command) for command, _ in steps if len(command) < LONG)
+    width = max((len(command) for command, _ in steps if len(command) < LONG), default=0)
     screen.print("\nNext:")
     for command, why in steps:
         screen.print(f"  {command:<{width}}  {why}", markup=False)
