@@ -15,7 +15,8 @@ LIFE = """
 import gc, os, subprocess, sys, time
 from pathlib import Path
 from holdfast.errors import Unavailable
-from holdfast.worker import driver, home
+from holdfast.files import state_dir as home
+from holdfast.spark import session as driver
 
 def below():
     listed = subprocess.run(["ps", "-eo", "sid,pid,stat,args"], capture_output=True, text=True)
